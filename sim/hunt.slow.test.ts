@@ -5,7 +5,7 @@ import { editModules } from "../test/mistakes/mistake.ts";
 import { CORPUS } from "./bugs/corpus.ts";
 import { PROCESS_BUGS } from "./bugs/process-bugs.ts";
 import { huntOne } from "./hunt.ts";
-import { runErrand } from "./tasks.ts";
+import { runTask } from "./tasks.ts";
 
 /** One of each kind; `npm run sim -- --bugs` hunts them all. */
 const SAMPLE = [
@@ -52,7 +52,7 @@ describe("the hunt", () => {
     const heard = (answer: { readonly kind: string }): void => {
       if (answer.kind === "hunted") answers.push(answer);
     };
-    await runErrand({ kind: "bug", modules: [], seed: 1, seeds: 3_000 }, heard);
+    await runTask({ kind: "bug", modules: [], seed: 1, seeds: 3_000 }, heard);
     expect(answers).toEqual([{ kind: "hunted", by: undefined }]);
   });
 
@@ -63,7 +63,7 @@ describe("the hunt", () => {
     };
     const { name, edits } = PROCESS_BUGS.find((bug) => bug.name === "room-not-reserved") ?? { name: "", edits: {} };
     const modules = editModules([{ name, edits: Object.fromEntries(Object.entries(edits).slice(0, 1)) }]);
-    await runErrand({ kind: "bug", modules, seed: 1, seeds: 1_000, focus: "processes" }, heard);
+    await runTask({ kind: "bug", modules, seed: 1, seeds: 1_000, focus: "processes" }, heard);
     expect(answers).toEqual([{ kind: "hunted", by: undefined }]);
   });
 
@@ -71,7 +71,7 @@ describe("the hunt", () => {
     const [first] = editModules(CORPUS.slice(0, 1));
     const modules = [{ file: first?.file ?? "", text: "for (;;);" }];
     const errand = { kind: "bug", modules, seed: 1, seeds: 1 } as const;
-    expect(await runErrand(errand, () => {}, { silenceMs: 1 })).toBe("silent");
-    expect(await runErrand(errand, () => {}, { limitMs: 1 })).toBe("limit");
+    expect(await runTask(errand, () => {}, { silenceMs: 1 })).toBe("silent");
+    expect(await runTask(errand, () => {}, { limitMs: 1 })).toBe("limit");
   });
 });

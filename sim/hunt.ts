@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { editModules } from "../test/mistakes/mistake.ts";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
-import { type Answer, runErrand } from "./tasks.ts";
+import { type Answer, runTask } from "./tasks.ts";
 
 export interface HuntOptions {
   readonly seed: number;
@@ -57,6 +57,6 @@ export async function huntOne(bug: Pick<Bug, "name" | "edits" | "focus">, seed: 
     if (answer.kind === "hunted") by = answer.by;
   };
   // One that still made progress when time was over was only slow: that is a mistake missed, not one found.
-  const ended = await runErrand(errand, heard, { limitMs: LIMIT_MS, silenceMs: SILENT_MS });
+  const ended = await runTask(errand, heard, { limitMs: LIMIT_MS, silenceMs: SILENT_MS });
   return ended === "silent" ? "no end: it goes round in circles" : by;
 }

@@ -8,7 +8,7 @@ import type { ManualClock } from "../src/testing/manual-clock.ts";
 import { Actors, type Watch } from "./actors.ts";
 import { ModelAgents, type ModelOptions, type ModelWatch } from "./model-agents.ts";
 import type { ProcessWorld } from "./process-world.ts";
-import { HookDesk } from "./scripted-hooks.ts";
+import { ScriptedHooks } from "./scripted-hooks.ts";
 import { type Disk, SimStore } from "./sim-store.ts";
 
 export const GRACE_MS = 1_500;
@@ -37,7 +37,7 @@ export class Life {
   readonly number: number;
   readonly store: SimStore;
   readonly actors: Actors;
-  readonly host: HookDesk;
+  readonly host: ScriptedHooks;
   readonly engine: Engine;
   phase: "starting" | "open" | "closing" | "over" = "starting";
   /** Faults of the store it has met; while there are none, nobody may be told of trouble. */
@@ -55,7 +55,7 @@ export class Life {
     this.store = new SimStore(parts.disk);
     this.actors = new Actors(parts.watch, parts.number, parts.metered);
     const note = (line: string): void => parts.disk.trace.note(line);
-    this.host = new HookDesk({ facts: parts.disk.facts, note, violate: parts.disk.violate });
+    this.host = new ScriptedHooks({ facts: parts.disk.facts, note, violate: parts.disk.violate });
     const clock = this.#lifeClock();
     const { world } = parts;
     const elapsed = (): number => this.#clock.elapsed();

@@ -5,7 +5,7 @@ import { Distinct } from "./distinct.ts";
 import { huntBugs } from "./hunt.ts";
 import { FOCUSES, type Focus, TROUBLE_FOCUSES } from "./schedule-options.ts";
 import { PROGRESS_EVERY } from "./search.ts";
-import { type Answer, runErrand } from "./tasks.ts";
+import { type Answer, runTask } from "./tasks.ts";
 
 const HELP = `npm run sim -- [--schedules N] [--seed S] [--trace] [--json]   seeded random schedules
            [--focus ${FOCUSES.join("|")}]           all of them about one thing
@@ -78,7 +78,7 @@ async function schedules(count: number): Promise<void> {
   await Promise.all(
     threads.map(async ({ from, count: share }, index) => {
       const errand = { kind: "seeds", from: seed + from, count: share, focus, twice } as const;
-      if ((await runErrand(errand, heard(index), { silenceMs: SILENCE_MS_MAX })) !== "silent") return;
+      if ((await runTask(errand, heard(index), { silenceMs: SILENCE_MS_MAX })) !== "silent") return;
       violations += 1;
       const first = seed + from + (done[index] ?? 0);
       say(`G33: a schedule does not end; its seed is from ${first} to ${first + PROGRESS_EVERY - 1}.`);
@@ -110,7 +110,7 @@ async function exhaustive(ops: number): Promise<void> {
       say(`{ ${answer.scope.join(", ")} } with choices [${choices.join(",")}]: ${rule}: ${message}`);
     }
   };
-  await Promise.all(done.map((_, index) => runErrand({ kind: "scopes", ops, share: { index, of } }, heard(index))));
+  await Promise.all(done.map((_, index) => runTask({ kind: "scopes", ops, share: { index, of } }, heard(index))));
   conclude({ suite: "exhaustive", scopes, interleavings, violations }, { json, holds: violations === 0 });
 }
 

@@ -5,20 +5,20 @@ import { ModelTurn } from "./model-turn.ts";
 import { HASTY_MS, type Trait } from "./plan.ts";
 import { RandomModel } from "./random-model.ts";
 import type { RandomProcesses } from "./random-processes.ts";
-import type { Flavour } from "./schedule-options.ts";
+import type { ScheduleOptions } from "./schedule-options.ts";
 import type { HookActor } from "./scripted-hooks.ts";
 import type { Simulation } from "./simulation.ts";
 
 export class RandomAgent {
   readonly #simulation: Simulation;
-  readonly #flavour: Flavour;
+  readonly #flavour: ScheduleOptions;
   readonly #chooser: Chooser;
   readonly #processes: RandomProcesses;
   readonly #model: RandomModel;
   /** Somebody stops a run in the middle of what happens now. */
   stopSoon: (actor: Actor) => void = () => {};
 
-  constructor(simulation: Simulation, flavour: Flavour, processes: RandomProcesses) {
+  constructor(simulation: Simulation, flavour: ScheduleOptions, processes: RandomProcesses) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#processes = processes;

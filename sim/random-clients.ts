@@ -6,7 +6,7 @@ import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { QuestionFacts } from "./facts.ts";
 import type { RandomProcesses } from "./random-processes.ts";
 import type { PromptRecord } from "./records.ts";
-import type { Flavour } from "./schedule-options.ts";
+import type { ScheduleOptions } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** As many things as follow from each other at once, in a turn that begins or ends. */
@@ -14,12 +14,12 @@ const HOPS_MAX = 8;
 
 export class RandomClients {
   readonly #simulation: Simulation;
-  readonly #flavour: Flavour;
+  readonly #flavour: ScheduleOptions;
   readonly #chooser: Chooser;
   readonly #processes: RandomProcesses;
   #text = 0;
 
-  constructor(simulation: Simulation, flavour: Flavour, processes: RandomProcesses) {
+  constructor(simulation: Simulation, flavour: ScheduleOptions, processes: RandomProcesses) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#processes = processes;

@@ -4,7 +4,7 @@ import { TOOLS } from "./model-agents.ts";
 import { ModelTurn } from "./model-turn.ts";
 import type { ParkedRequest, Told } from "./parked-request.ts";
 import type { Trait } from "./plan.ts";
-import type { Flavour } from "./schedule-options.ts";
+import type { ScheduleOptions } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** The most that one answer asks for. */
@@ -12,11 +12,11 @@ const CALLS_MAX = 3;
 
 export class RandomModel {
   readonly #simulation: Simulation;
-  readonly #flavour: Flavour;
+  readonly #flavour: ScheduleOptions;
   readonly #chooser: Chooser;
   #calls = 0;
 
-  constructor(simulation: Simulation, flavour: Flavour) {
+  constructor(simulation: Simulation, flavour: ScheduleOptions) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#chooser = simulation.chooser;

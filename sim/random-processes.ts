@@ -6,7 +6,7 @@ import type { CallActor } from "./actors.ts";
 import { type Chooser, chance, pick, weighted } from "./chooser.ts";
 import type { ProcessFacts } from "./process-book.ts";
 import type { ChildPlan } from "./process-world.ts";
-import type { Flavour } from "./schedule-options.ts";
+import type { ScheduleOptions } from "./schedule-options.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** How long calls wait, and what they may take, in times that a schedule can live to see. */
@@ -15,10 +15,10 @@ const BACKGROUND_AFTER_MS = 1_000;
 
 export class RandomProcesses {
   readonly #simulation: Simulation;
-  readonly #flavour: Flavour;
+  readonly #flavour: ScheduleOptions;
   readonly #chooser: Chooser;
 
-  constructor(simulation: Simulation, flavour: Flavour) {
+  constructor(simulation: Simulation, flavour: ScheduleOptions) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#chooser = simulation.chooser;

@@ -5,7 +5,7 @@ import { RandomClients } from "./random-clients.ts";
 import { RandomProcesses } from "./random-processes.ts";
 import { onRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
-import { type Flavour, type Focus, flavourOf } from "./schedule-options.ts";
+import { type ScheduleOptions, type Focus, flavourOf } from "./schedule-options.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { checkStatus } from "./status.ts";
@@ -19,7 +19,7 @@ export interface ScheduleResult {
   readonly steps: number;
   readonly lines: readonly string[];
   /** What the seed has picked, in full. */
-  readonly options: Flavour;
+  readonly options: ScheduleOptions;
   readonly processes: ProcessTally;
   readonly storeTrouble: StoreTroubleTally;
 }
@@ -96,14 +96,14 @@ const SLEEPS_MS = [300, 5_000, 20_000, 36_000_000];
 
 class RandomSchedule {
   readonly #simulation: Simulation;
-  readonly #flavour: Flavour;
+  readonly #flavour: ScheduleOptions;
   readonly #chooser: Chooser;
   readonly #processes: RandomProcesses;
   readonly #agent: RandomAgent;
   readonly #clients: RandomClients;
   readonly #storeTrouble: StoreTrouble;
 
-  constructor(simulation: Simulation, flavour: Flavour, storeTrouble: StoreTrouble) {
+  constructor(simulation: Simulation, flavour: ScheduleOptions, storeTrouble: StoreTrouble) {
     this.#simulation = simulation;
     this.#flavour = flavour;
     this.#chooser = simulation.chooser;

@@ -10,7 +10,7 @@ import type { StoreTroubleOptions } from "./sim-store.ts";
 import type { SimulationOptions } from "./simulation.ts";
 
 /** Printed with a violation. */
-export interface Flavour extends SimulationOptions {
+export interface ScheduleOptions extends SimulationOptions {
   readonly steps: number;
   readonly deliveries: readonly Delivery[];
   readonly keys: boolean;
@@ -75,7 +75,7 @@ export const FOCUSES = ["processes", "model", "time", "followers", "lives"] as c
 /** Trouble that few other schedules have: `npm run sim -- --focus store-trouble`. */
 export const TROUBLE_FOCUSES = ["store-trouble", "late-death"] as const;
 
-export function flavourOf(chooser: Chooser, focus?: Focus): Flavour {
+export function flavourOf(chooser: Chooser, focus?: Focus): ScheduleOptions {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
   const lives = focus === "lives" || (focus === undefined && sometimes(4));
   const model = focus === "model" || (!lives && (focus === undefined || focus === "time") && sometimes(18));
@@ -150,7 +150,7 @@ function troubleOf(
   chooser: Chooser,
   focus: Focus,
   processes: boolean,
-): Pick<Flavour, "storeTrouble" | "deathVerified"> {
+): Pick<ScheduleOptions, "storeTrouble" | "deathVerified"> {
   if (focus === "store-trouble" || (focus === undefined && chance(chooser, 6))) {
     return { storeTrouble: storeTroubleOf(chooser) };
   }

@@ -35,7 +35,7 @@ export class HookActor {
   }
 }
 
-export class HookDesk {
+export class ScriptedHooks {
   readonly actors: HookActor[] = [];
   /** What the host has said to each call in this life. */
   readonly said = new Map<CallId, Say>();

@@ -1,14 +1,14 @@
 // Many seeds, one after the other, in this thread.
 
 import { runSeed } from "./random-schedule.ts";
-import type { Flavour, Focus } from "./schedule-options.ts";
+import type { ScheduleOptions, Focus } from "./schedule-options.ts";
 import type { Violation } from "./violation.ts";
 
 export interface Found {
   readonly seed: number;
   readonly violations: readonly Violation[];
   /** What the seed has picked, in full. */
-  readonly options: Flavour;
+  readonly options: ScheduleOptions;
 }
 
 export interface Searched {

@@ -7,7 +7,7 @@ import { isHeldUp, laneOf } from "./lane-of.ts";
 import type { Life } from "./life.ts";
 import { type AskedRecord, what } from "./records.ts";
 
-interface House {
+interface CheckedSimulation {
   readonly facts: Facts;
   readonly life: Life;
   readonly clients: Clients;
@@ -18,7 +18,7 @@ interface House {
 }
 
 /** Everything that could happen by itself has happened. */
-export function checkStops(house: House): void {
+export function checkStops(house: CheckedSimulation): void {
   const { facts, life, clients } = house;
   if (life.release || house.clock.elapsed() < house.silentUntil) return;
   for (const actor of life.actors.going) {
@@ -33,7 +33,7 @@ export function checkStops(house: House): void {
 }
 
 /** The stop that this worker had received before a piece of work began, if it covers that. */
-export function stoppedBefore(actor: Actor, house: Pick<House, "facts" | "life" | "clients">): string | undefined {
+export function stoppedBefore(actor: Actor, house: Pick<CheckedSimulation, "facts" | "life" | "clients">): string | undefined {
   const { facts, life, clients } = house;
   if (life.release) return undefined;
   // Until the store has answered where its run is, no session has received it.

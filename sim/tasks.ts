@@ -5,7 +5,7 @@ import type { Focus } from "./schedule-options.ts";
 import type { Searched } from "./search.ts";
 import type { Violation } from "./violation.ts";
 
-export type Errand =
+export type Task =
   | {
       readonly kind: "seeds";
       readonly from: number;
@@ -49,8 +49,8 @@ export interface Patience {
  * patience: a schedule without an end says nothing, and can be stopped only from outside. Not in a thread: many of
  * them in one program, each with much code that is compiled while it runs, now and then bring the whole program down.
  */
-export function runErrand(
-  errand: Errand,
+export function runTask(
+  errand: Task,
   heard: (answer: Answer) => void,
   { limitMs, silenceMs }: Patience = {},
 ): Promise<"ended" | "limit" | "silent"> {

@@ -2,11 +2,11 @@
 // modules with a known mistake, if there is one, are in place.
 import { loadEdited } from "../test/mistakes/load-edited.ts";
 import type { Focus } from "./schedule-options.ts";
-import type { Answer, Errand } from "./tasks.ts";
+import type { Answer, Task } from "./tasks.ts";
 
 const say = (answer: Answer): void => void process.send?.(answer);
 
-async function work(errand: Errand): Promise<void> {
+async function work(errand: Task): Promise<void> {
   if (errand.kind === "bug") loadEdited(errand.modules);
   if (errand.kind === "scopes") return exploreScopes(errand.ops, errand.share);
   const { searchSeeds } = await import("./search.ts");
@@ -52,7 +52,7 @@ async function hunt(seed: number, seeds: number, focus: Focus): Promise<{ readon
   return { by: first === undefined ? undefined : `${violation?.rule} with seed ${first.seed}: ${violation?.message}` };
 }
 
-process.once("message", async (errand: Errand) => {
+process.once("message", async (errand: Task) => {
   try {
     await work(errand);
   } catch (error) {

@@ -10,7 +10,7 @@ import { ModelTurn } from "./model-turn.ts";
 import type { Witness } from "./witness.ts";
 
 /** What is looked at. */
-interface House {
+interface CheckedSimulation {
   readonly facts: Facts;
   readonly life: Life;
   readonly witness: Witness;
@@ -20,7 +20,7 @@ interface House {
   violate(rule: string, message: string): void;
 }
 
-export function checkWorks(simulation: House): void {
+export function checkWorks(simulation: CheckedSimulation): void {
   const { facts, life } = simulation;
   // What it did after it had let go counts for nobody, and may have been done again.
   if (life.release) return;
@@ -51,7 +51,7 @@ export function checkWorks(simulation: House): void {
 }
 
 /** What it threw while it was being stopped is recorded, unless that was the stop itself. */
-function checkError(simulation: House, actor: Actor, recorded: string | undefined): void {
+function checkError(simulation: CheckedSimulation, actor: Actor, recorded: string | undefined): void {
   if (actor instanceof ModelTurn || actor.threw === recorded) return;
   simulation.violate("G15", `${actor.id} threw "${actor.threw}" while it was stopped; the log has "${recorded}".`);
 }
@@ -66,7 +66,7 @@ const isCutOff = (outcome: Outcome): boolean =>
 
 const isAbandoned = (outcome: Outcome): boolean => outcome.kind === "cancelled" && outcome.abandoned !== undefined;
 
-function checkTurn(simulation: House, actor: TurnActor, work: WorkFacts, settled: Settled): void {
+function checkTurn(simulation: CheckedSimulation, actor: TurnActor, work: WorkFacts, settled: Settled): void {
   const { text, usage, outcome } = settled;
   if (text !== undefined && !actor.text.startsWith(text)) {
     simulation.violate("G17", `${actor.id} said "${actor.text}"; the log has "${text}".`);
@@ -81,7 +81,7 @@ function checkTurn(simulation: House, actor: TurnActor, work: WorkFacts, settled
   }
 }
 
-function checkCall(simulation: House, actor: CallActor, { outcome, result, changes }: Settled): void {
+function checkCall(simulation: CheckedSimulation, actor: CallActor, { outcome, result, changes }: Settled): void {
   if (isCutOff(outcome)) return;
   const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
   const kept =
@@ -97,7 +97,7 @@ function checkCall(simulation: House, actor: CallActor, { outcome, result, chang
 }
 
 /** What a process of a call had said when both were stopped is kept, if the call has kept nothing itself. */
-function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): Json | undefined {
+function leftBy({ facts }: CheckedSimulation, { id }: CallActor, result: Json | undefined): Json | undefined {
   const of = typeof result === "object" && result !== null && "processId" in result ? result.processId : undefined;
   const one = facts.processes.all.get(of as ProcessId);
   // A call that fails while it is stopped leaves one behind, too, but only a cancelled outcome names it.
@@ -106,7 +106,7 @@ function leftBy({ facts }: House, { id }: CallActor, result: Json | undefined): 
 }
 
 /** Whoever was given up has left its place to the next one. */
-export function checkPlaces(simulation: House): void {
+export function checkPlaces(simulation: CheckedSimulation): void {
   const { actors, release: letGo } = simulation.life;
   if (actors.places.held === 0 || letGo) return;
   for (const { id, plan } of actors.calls) {
@@ -117,7 +117,7 @@ export function checkPlaces(simulation: House): void {
 }
 
 /** Every call was carried out, unless something stood in its way; and what may go on after a crash has gone on. */
-export function checkCalls(simulation: House): void {
+export function checkCalls(simulation: CheckedSimulation): void {
   const { facts, witness, troubles, hooks } = simulation;
   for (const { id, runId, name, settled, cancel, idempotent } of facts.works.values()) {
     if (name === "turn" || settled === undefined) continue;
@@ -155,7 +155,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   "turn.requested",
 ]);
 
-const isDenied = ({ facts }: House, id: Work): boolean =>
+const isDenied = ({ facts }: CheckedSimulation, id: Work): boolean =>
   [...facts.questions.values()].some(
     ({ owner, ending }) => owner === id && (ending?.kind === "denied" || ending?.kind === "expired"),
   );

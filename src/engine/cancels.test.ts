@@ -1,6 +1,6 @@
 // Cancelling while the store is slow, silent, or the only one who knows: what stops at once, and what the receipts say.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import type { CallId } from "../core/model/ids.ts";
 import type { Agent, Turn } from "../ports/agent.ts";
@@ -32,7 +32,7 @@ async function busy(key?: string) {
     await Promise.all([call("one"), call("two")]);
     return untilAborted(turn.signal);
   };
-  const { belay } = await openHouse({ live }, { clock, store, processes: { spawner }, graceMs: 1_000 });
+  const { belay } = await openTestBelay({ live }, { clock, store, processes: { spawner }, graceMs: 1_000 });
   const session = await belay.createSession();
   const run = session.prompt("live", key === undefined ? {} : { key });
   const queued = session.prompt("queued", { key: "queued" });
@@ -148,7 +148,7 @@ test.each([undefined, "once"])(
       await goOn.passed;
       return { next: "turn" };
     };
-    const { belay } = await openHouse({}, { clock, store, agent });
+    const { belay } = await openTestBelay({}, { clock, store, agent });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await first.passed;
@@ -179,11 +179,11 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     const clock = manualClock();
     const store = new MemoryStore({ clock });
     store.close = async () => {};
-    const first = await openHouse({}, { clock, store });
+    const first = await openTestBelay({}, { clock, store });
     const session = await first.belay.createSession();
     const run = session.prompt("go", { key: "mine" });
     await run.outcome;
-    const second = await openHouse({}, { clock, store });
+    const second = await openTestBelay({}, { clock, store });
     for (const belay of [first.belay, second.belay]) {
       expect(await belay.cancel(run.id)).toEqual(ended);
       expect(await belay.cancel(run.id, { key: "fresh" })).toEqual(ended);
@@ -201,7 +201,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
     const goOn = gate();
-    const { belay, began } = await openHouse({ go: () => goOn.passed.then(() => "done") }, { clock, store });
+    const { belay, began } = await openTestBelay({ go: () => goOn.passed.then(() => "done") }, { clock, store });
     const session = await belay.createSession();
     const run = session.prompt("go");
     await began("go");
@@ -216,7 +216,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
   });
 
   test("a run that was refused", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const run = belay.session("ses_none").prompt("go");
     const receipt = belay.cancel(run.id);
     await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
@@ -226,13 +226,13 @@ describe("G10: the receipt for what has ended says how, and for what never exist
   test("a run that another life has left, although nobody here has met its session", async () => {
     const clock = manualClock();
     const store = new MemoryStore({ clock });
-    const first = await openHouse({ live: waits }, { clock, store });
+    const first = await openTestBelay({ live: waits }, { clock, store });
     const session = await first.belay.createSession();
     const live = session.prompt("live");
     const queued = session.prompt("queued");
     await first.began("live");
     await queued.accepted;
-    const second = await openHouse({ live: waits }, { clock, store });
+    const second = await openTestBelay({ live: waits }, { clock, store });
     // Asked for by one who does not drive it: decided on what the log says.
     expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
     expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
@@ -242,7 +242,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
   });
 
   test("a call", async () => {
-    const { belay } = await openHouse({
+    const { belay } = await openTestBelay({
       go: async (turn) => String((await turn.call("tool", null, () => "x")).callId),
     });
     const session = await belay.createSession();

@@ -1,7 +1,7 @@
 // The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
-import { asked, type EngineHouse, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
+import { asked, type TestEngine, testEngine, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
 import { CONTEXT_KEPT_BYTES, IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import { Gate } from "../testing/gate.ts";
@@ -11,7 +11,7 @@ const SHUTTING_DOWN = { code: "shutting_down", message: "Belay is shutting down 
 const USER = { kind: "user" } as const;
 
 /** What a follower hears, as it comes. */
-function follow({ engine }: EngineHouse, session: SessionId): string[] {
+function follow({ engine }: TestEngine, session: SessionId): string[] {
   const heard: string[] = [];
   void (async () => {
     for await (const one of engine.follow(session, { after: 0, signal: undefined, deltas: "with" })) {
@@ -22,13 +22,13 @@ function follow({ engine }: EngineHouse, session: SessionId): string[] {
   return heard;
 }
 
-async function typesOf(house: EngineHouse, session: SessionId): Promise<readonly string[]> {
+async function typesOf(house: TestEngine, session: SessionId): Promise<readonly string[]> {
   return (await eventsOf(house, session)).map(({ type }) => type);
 }
 
 describe("sessions", () => {
   test("a new one costs one lease, and no look at what cannot be there", async () => {
-    const { engine, store } = engineHouse();
+    const { engine, store } = testEngine();
     const { id, created } = await engine.create(undefined, { title: "new" });
     expect(created).toEqual({ kind: "created", seq: 1 });
     await engine.begin(undefined, {}, asked("one")).accepted;
@@ -37,7 +37,7 @@ describe("sessions", () => {
   });
 
   test("one of a given name is made with its first prompt, which is run; later it is the same one", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine } = house;
     const { turn } = await live(house, "ses_given");
     const lane = engine.lanes.peek("ses_given");
@@ -50,7 +50,7 @@ describe("sessions", () => {
   });
 
   test("one that does not exist is not kept, and cannot be changed", async () => {
-    const { engine } = engineHouse();
+    const { engine } = testEngine();
     expect(await engine.loaded("ses_none")).toBeUndefined();
     engine.lanes.get("ses_neither");
     await settled();
@@ -61,7 +61,7 @@ describe("sessions", () => {
   });
 
   test("a change is answered as it is decided; that of a run that is not there as unknown", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId } = await live(house);
     const { runId, accepted } = house.engine.prompt(sessionId, asked("waits"));
     await accepted;
@@ -71,7 +71,7 @@ describe("sessions", () => {
   });
 
   test("G11: a key is answered as before, and is a conflict for something else; a refusal is none", async () => {
-    const { engine } = engineHouse();
+    const { engine } = testEngine();
     const { id } = await engine.create(undefined, {});
     const mode = { type: "set-mode", mode: "plan" } as const;
     const first = await engine.ask(id, mode, "k");
@@ -86,7 +86,7 @@ describe("sessions", () => {
 
 describe("what is kept in mind", () => {
   test("a run until its end, whoever waits for it, a question, a follower; and then nothing", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine } = house;
     const { sessionId, runId, turn } = await live(house);
     expect(engine.lanes.sessionOf(runId)).toBe(sessionId);
@@ -109,7 +109,7 @@ describe("what is kept in mind", () => {
   });
 
   test("of a prompt that is refused, that the store cannot take, or that came before, nothing", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store } = house;
     const { id } = await engine.create(undefined, {});
     const first = await engine.prompt(id, asked("once", "k")).accepted;
@@ -125,7 +125,7 @@ describe("what is kept in mind", () => {
   });
 
   test("nothing of a run whose acceptance comes after its session was let go of", async () => {
-    const { engine, store } = engineHouse();
+    const { engine, store } = testEngine();
     const { id } = await engine.create(undefined, {});
     const late = new Gate();
     store.plan("append", 1, { kind: "delay-answer", until: late });
@@ -140,7 +140,7 @@ describe("what is kept in mind", () => {
   });
 
   test("the log of a prompt without a key says nothing of one", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, runId } = await live(house);
     const { events } = await house.log.read(sessionId, { after: 1, limit: 1 });
     expect(Object.keys(events[0] ?? {}).toSorted()).toEqual(["at", "delivery", "prompt", "runId", "seq", "type"]);
@@ -148,7 +148,7 @@ describe("what is kept in mind", () => {
   });
 
   test("what was said so far is read once, and kept for the next run", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store, agent } = house;
     const { sessionId, turn } = await live(house);
     await turn.given.transcript();
@@ -166,7 +166,7 @@ describe("what is kept in mind", () => {
   });
 
   test("a conversation that is too large to be kept is read again by the next run", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store, agent } = house;
     const { sessionId, turn } = await live(house);
     await turn.given.transcript();
@@ -181,7 +181,7 @@ describe("what is kept in mind", () => {
   });
 
   test("where a run stands, that was accepted before", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store } = house;
     const { sessionId } = await live(house);
     await engine.prompt(sessionId, asked("second")).accepted;
@@ -194,7 +194,7 @@ describe("what is kept in mind", () => {
 
 describe("a stop", () => {
   test("G1: a close stops what is live before it is recorded", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     const late = new Gate();
     house.store.plan("append", 1, { kind: "delay", until: late });
@@ -205,7 +205,7 @@ describe("a stop", () => {
   });
 
   test("an interrupt stops what is live once it is recorded, because until then it can be refused", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     const late = new Gate();
     house.store.plan("append", 1, { kind: "delay", until: late });
@@ -218,7 +218,7 @@ describe("a stop", () => {
   });
 
   test("G11: asked for again under its key, it is answered as it was, also after the end", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { runId, turn } = await live(house);
     const first = await house.engine.cancel.run(runId, USER, "k");
     turn.endCancelled();
@@ -232,7 +232,7 @@ describe("a stop", () => {
 
 describe("with another worker", () => {
   test("whoever follows a session that another drives hears of what happens there", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     const here = neighbour(house);
     const heard = follow(here, sessionId);
@@ -245,7 +245,7 @@ describe("with another worker", () => {
   });
 
   test("whoever follows a session that is driven here is told without asking the store time and again", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     const heard = follow(house, sessionId);
     await settled();
@@ -260,7 +260,7 @@ describe("with another worker", () => {
   });
 
   test("G26: a session that is lost is stopped here, gives its slot away, and its followers go on", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, log, clock } = house;
     const { sessionId, runId, turn } = await live(house);
     const { sessionId: other, runId: unharmed } = engine.begin(undefined, {}, asked("other"));
@@ -284,7 +284,7 @@ describe("with another worker", () => {
   });
 
   test("followers hear what was recorded elsewhere before a session came back", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, log } = house;
     const { id } = await engine.create(undefined, {});
     const heard = follow(house, id);
@@ -301,7 +301,7 @@ describe("with another worker", () => {
   });
 
   test("followers hear of what was recorded elsewhere while they looked, and the session came back", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, log, store } = house;
     const { id } = await engine.create(undefined, {});
     engine.commit.fence(engine.lanes.get(id));
@@ -320,7 +320,7 @@ describe("with another worker", () => {
   });
 
   test("followers of a session that was let go for room hear of what another does with it", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine } = house;
     const { id } = await engine.create(undefined, {});
     const heard = follow(house, id);
@@ -333,7 +333,7 @@ describe("with another worker", () => {
   });
 
   test("a run that nobody drives is taken up by whoever waits for it", async () => {
-    const house = engineHouse({ liveRunsMax: 0 });
+    const house = testEngine({ liveRunsMax: 0 });
     const { sessionId, runId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
     await accepted;
     await house.log.release(sessionId, house.engine.worker);
@@ -346,7 +346,7 @@ describe("with another worker", () => {
   });
 
   test("what cannot be loaded is tried again a little later, because the lease is ours", async () => {
-    const house = engineHouse({ liveRunsMax: 0 });
+    const house = testEngine({ liveRunsMax: 0 });
     const { id } = await house.engine.create(undefined, {});
     await house.engine.prompt(id, asked("waits")).accepted;
     await house.log.release(id, house.engine.worker);
@@ -358,7 +358,7 @@ describe("with another worker", () => {
   });
 
   test("what cannot be loaded is not tried again by a house that closes", async () => {
-    const { engine, store, clock } = engineHouse();
+    const { engine, store, clock } = testEngine();
     store.plan("load", 1, { kind: "fail", code: "unavailable" });
     await expect(engine.loaded("ses_1")).rejects.toMatchObject({ code: "unavailable" });
     engine.stopAccepting("closing");
@@ -369,7 +369,7 @@ describe("with another worker", () => {
 
 describe("a house that closes", () => {
   test("stops renewing its leases", async () => {
-    const { engine, clock } = engineHouse();
+    const { engine, clock } = testEngine();
     await engine.start();
     expect(clock.pending).not.toEqual([]);
     engine.stopAccepting("parking");
@@ -377,7 +377,7 @@ describe("a house that closes", () => {
   });
 
   test("takes nothing new, and writes nothing of what it refuses", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store } = house;
     const { id } = await engine.create(undefined, {});
     engine.stopAccepting("closing");
@@ -393,7 +393,7 @@ describe("a house that closes", () => {
   });
 
   test("starts nothing that waits, and takes no lease", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, store } = house;
     const { sessionId, turn } = await live(house);
     await engine.prompt(sessionId, asked("second")).accepted;
@@ -407,7 +407,7 @@ describe("a house that closes", () => {
   });
 
   test("leaves nobody waiting, and nothing ticking", async () => {
-    const house = engineHouse({ runLimitMs: 60_000 });
+    const house = testEngine({ runLimitMs: 60_000 });
     const { engine, store, clock } = house;
     await engine.start();
     const { sessionId, runId } = await live(house);

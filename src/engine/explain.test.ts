@@ -1,6 +1,6 @@
 // Why a session is busy, in every state a person may ask in.
 import { describe, expect, test } from "vitest";
-import { deaf, gate, openHouse, waits } from "../../test/fixtures/belay.ts";
+import { deaf, gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import {
   accept,
   ask,
@@ -23,7 +23,7 @@ import type { WorkHost } from "./work/run-work.ts";
 test("G36: an idle session says so, and that a cancel would change nothing", {
   meta: { id: "G36/idle-session-explained" },
 }, async () => {
-  const { belay } = await openHouse();
+  const { belay } = await openTestBelay();
   const session = await belay.createSession();
   expect(await session.explain()).toEqual({
     sessionId: session.id,
@@ -40,7 +40,7 @@ test("G36: an idle session says so, and that a cancel would change nothing", {
 
 test("G36: a live run is named with its calls, what is queued and what waits to be taken in", async () => {
   const called = gate();
-  const { belay, began } = await openHouse({
+  const { belay, began } = await openTestBelay({
     work: async (turn) => {
       await turn.call("build", null, ({ signal }) => {
         called.open();
@@ -74,7 +74,7 @@ test("G36: a live run is named with its calls, what is queued and what waits to 
 });
 
 test("G36: a run that is being stopped says since when, why, and what it waits for", async () => {
-  const { belay, began } = await openHouse({ live: deaf }, { graceMs: 60_000 });
+  const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 60_000 });
   const session = await belay.createSession();
   const run = session.prompt("live");
   await began("live");
@@ -86,7 +86,7 @@ test("G36: a run that is being stopped says since when, why, and what it waits f
 });
 
 test("G36: a session that waits for a slot, and one that is closed, say that", async () => {
-  const { belay, began } = await openHouse({ live: waits }, { liveRunsMax: 1 });
+  const { belay, began } = await openTestBelay({ live: waits }, { liveRunsMax: 1 });
   const [one, two] = [await belay.createSession(), await belay.createSession()];
   one.prompt("live");
   await began("live");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { engineHouse, live } from "../../test/fixtures/engine.ts";
+import { testEngine, live } from "../../test/fixtures/engine.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { explain } from "./explain.ts";
 import { LoopWatch, type Watched } from "./loop-watch.ts";
@@ -97,7 +97,7 @@ test("without threads nothing is watched, and nothing fails", () => {
 
 test("a blocked event loop is in a notice, and in the explanation of its session", async () => {
   let memory: WatchMemory | undefined;
-  const house = engineHouse({
+  const house = testEngine({
     watch: (shared) => {
       memory = new WatchMemory(shared);
       return { terminate: () => {} };

@@ -1,6 +1,6 @@
 // What comes back from turns and calls: while the store is slow, while runs are set down, and when it comes too late.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/loop/slots.ts";
 import { ControlError } from "../core/errors.ts";
 import { CALLS_LIVE_MAX, SHUTDOWN_MS } from "../core/limits.ts";
@@ -26,7 +26,7 @@ async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   const memory = new MemoryStore({ clock });
   memory.close = async () => {};
   const store = faultyStore(memory);
-  const { belay, notices } = await openHouse({}, { agent, clock, store, graceMs: 1_000, ...options });
+  const { belay, notices } = await openTestBelay({}, { agent, clock, store, graceMs: 1_000, ...options });
   const session = await belay.createSession();
   const run = session.prompt("go");
   run.outcome.catch(() => {});

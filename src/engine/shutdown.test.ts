@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
-import { asked, engineHouse, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
+import { asked, testEngine, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
 import { HOOK_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";
@@ -14,7 +14,7 @@ const unlimited = (): Promise<void> => new Promise(() => {});
 
 describe("a house that cancels", () => {
   test("ends what is live and what waits, gives its leases up, and leaves nothing ticking", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, clock, store } = house;
     const { sessionId, turn } = await live(house);
     await engine.prompt(sessionId, asked("waits")).accepted;
@@ -41,7 +41,7 @@ describe("a house that cancels", () => {
   });
 
   test("leaves alone what another worker drives", async () => {
-    const there = engineHouse();
+    const there = testEngine();
     const { sessionId, turn } = await live(there);
     const here = neighbour(there);
     await here.engine.loaded(sessionId);
@@ -53,7 +53,7 @@ describe("a house that cancels", () => {
   });
 
   test("says what had not come to rest when the limit came, and tells whoever waits for it", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId } = await live(house);
     const limit = new Gate();
     const closed = watch(shutDown(house.engine, "cancel", limit.opened));
@@ -65,7 +65,7 @@ describe("a house that cancels", () => {
   });
 
   test("does not touch what is not loaded yet, and tells whoever waits for it", async () => {
-    const there = engineHouse({ liveRunsMax: 0 });
+    const there = testEngine({ liveRunsMax: 0 });
     const { sessionId, accepted } = there.engine.begin(undefined, {}, asked("waits"));
     await accepted;
     await there.log.release(sessionId, there.engine.worker);
@@ -86,7 +86,7 @@ describe("a house that cancels", () => {
   });
 
   test("lets nobody wait for what it began to load while it closed", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     await live(house);
     const limit = new Gate();
     const closed = shutDown(house.engine, "cancel", limit.opened);
@@ -98,7 +98,7 @@ describe("a house that cancels", () => {
   });
 
   test("comes to its end although the store does not: whoever waits is told, and soon", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { engine, clock, store } = house;
     const { id } = await engine.create(undefined, {});
     store.always("append", { kind: "delay", until: new Gate() });
@@ -118,7 +118,7 @@ describe("a house that cancels", () => {
 
 describe("a house that parks", () => {
   test("sets down what is live, leaves what waits as it is, and the next one takes both up", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     await house.engine.prompt(sessionId, asked("waits")).accepted;
     house.store.close = async () => {};
@@ -137,7 +137,7 @@ describe("a house that parks", () => {
   });
 
   test("begins no further turn, although the one that ends asks for it", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, turn } = await live(house);
     house.store.close = async () => {};
     const closed = shutDown(house.engine, "park", unlimited());
@@ -148,7 +148,7 @@ describe("a house that parks", () => {
   });
 
   test("leaves a queue as it is", async () => {
-    const house = engineHouse({ liveRunsMax: 0 });
+    const house = testEngine({ liveRunsMax: 0 });
     const { sessionId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
     await accepted;
     house.store.close = async () => {};
@@ -157,7 +157,7 @@ describe("a house that parks", () => {
   });
 
   test("ends a run that is already being stopped", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, runId, turn } = await live(house);
     await house.engine.cancel.run(runId, USER);
     house.store.close = async () => {};
@@ -170,7 +170,7 @@ describe("a house that parks", () => {
   });
 
   test("ends a run that was cancelled after its work had been set down", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, runId, turn } = await live(house);
     house.store.close = async () => {};
     const late = new Gate();
@@ -192,7 +192,7 @@ describe("a house that parks", () => {
   test.each(["returns", "throws", "asks for another turn"] as const)(
     "G25: a run is parked, not completed, if its agent %s after its call was parked",
     async (how) => {
-      const house = engineHouse();
+      const house = testEngine();
       const { sessionId, turn } = await live(house);
       const call = turn.call("write");
       const { signal } = await call.begun;
@@ -218,7 +218,7 @@ describe("a house that parks", () => {
   );
 
   test("G33: answers every caller before it reports that the store could not be closed", async () => {
-    const house = engineHouse();
+    const house = testEngine();
     const { sessionId, runId } = await live(house);
     const outcome = watch(house.engine.outcome(runId));
     house.store.close = () => Promise.reject(new Error("device is gone"));
@@ -238,7 +238,7 @@ describe("a house that parks", () => {
       await told.passed;
       ended.push("hook");
     };
-    const house = engineHouse({ hooks: { onOutcome } });
+    const house = testEngine({ hooks: { onOutcome } });
     const { turn } = await live(house);
     turn.complete("done");
     await settled();
@@ -251,7 +251,7 @@ describe("a house that parks", () => {
   });
 
   test("G33: a hook that does not end delays it by no more than the limit of hooks", async () => {
-    const house = engineHouse({ hooks: { onOutcome: () => new Promise<void>(() => {}) } });
+    const house = testEngine({ hooks: { onOutcome: () => new Promise<void>(() => {}) } });
     const { turn } = await live(house);
     turn.complete("done");
     await settled();
@@ -263,7 +263,7 @@ describe("a house that parks", () => {
   test.each(["turn", "call"] as const)(
     "G33: leaves no timer, and no promise, of a %s that ignores its stop",
     async (which) => {
-      const house = engineHouse();
+      const house = testEngine();
       const { turn } = await live(house);
       const call = which === "call" ? turn.call("write") : undefined;
       await call?.begun;

@@ -1,6 +1,6 @@
 // What work throws while it is being stopped: kept beside `cancelled`, unless it only says that it was stopped.
 import { describe, expect, test } from "vitest";
-import { logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { CallResult } from "../ports/agent.ts";
 import { settled } from "../testing/manual-clock.ts";
 
@@ -13,7 +13,7 @@ describe("an error thrown while being stopped", () => {
   test("G15: of a call is in its outcome, its result, the transcript and afterCall", async () => {
     const results: CallResult[] = [];
     const ended: unknown[] = [];
-    const { belay } = await openHouse(
+    const { belay } = await openTestBelay(
       {
         go: async (turn) => {
           results.push(await turn.call("migrate", {}, (call) => untilAborted(call.signal).catch(rollback)));
@@ -40,7 +40,7 @@ describe("an error thrown while being stopped", () => {
 
   test("G15: of a turn is in the outcome of the turn and of its run, and told to onOutcome", async () => {
     const ended: unknown[] = [];
-    const { belay, began } = await openHouse(
+    const { belay, began } = await openTestBelay(
       { go: (turn) => untilAborted(turn.signal).catch(rollback) },
       { hooks: { onOutcome: ({ outcome }) => void ended.push(outcome) } },
     );
@@ -56,7 +56,7 @@ describe("an error thrown while being stopped", () => {
   });
 
   test("G15: of a turn is in the run's outcome although a call of it ends later", async () => {
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       go: async (turn) => {
         void turn.call("late", {}, async (call) => {
           await untilAborted(call.signal).catch(() => settled());
@@ -80,7 +80,7 @@ test.each([
   ["an AbortError of Node", () => Object.assign(new Error("The operation was aborted"), { code: "ABORT_ERR" })],
   ["nothing", () => undefined],
 ])("what only says that it was stopped is no error beside it: %s", async (_, thrown) => {
-  const { belay, began } = await openHouse({
+  const { belay, began } = await openTestBelay({
     go: (turn) =>
       untilAborted(turn.signal).catch(() => {
         throw thrown(turn.signal);

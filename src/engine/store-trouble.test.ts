@@ -1,6 +1,6 @@
 // A store in trouble: every receipt is true, stops still work, and everything continues once the store is well again.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
 import { RETRY_FIRST_MS } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -39,7 +39,7 @@ describe("G28: a full store", () => {
   }, async () => {
     const clock = manualClock();
     const { store, set } = troubled(clock);
-    const { belay, begun, notices } = await openHouse({}, { store, clock });
+    const { belay, begun, notices } = await openTestBelay({}, { store, clock });
     const session = await belay.createSession();
     const before = (await session.explain()).asOf;
     set(full);
@@ -57,7 +57,7 @@ describe("G28: a full store", () => {
 
   test("a stop is carried out at once; its caller learns that it is not recorded yet, and later it is", async () => {
     const { store, set } = troubled();
-    const { belay, began } = await openHouse({ live: waits }, { store });
+    const { belay, began } = await openTestBelay({ live: waits }, { store });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -74,7 +74,7 @@ describe("G28: a full store", () => {
   test("an interrupt that is refused stops nothing", async () => {
     const clock = manualClock();
     const { store, set } = troubled(clock);
-    const { belay, began } = await openHouse({ live: waits }, { store, clock });
+    const { belay, began } = await openTestBelay({ live: waits }, { store, clock });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -93,7 +93,7 @@ describe("G28: a full store", () => {
   }, async () => {
     const { store, set } = troubled();
     const go = gate();
-    const { belay, began } = await openHouse({ live: () => go.passed.then(() => "text") }, { store });
+    const { belay, began } = await openTestBelay({ live: () => go.passed.then(() => "text") }, { store });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -120,7 +120,7 @@ describe("G28: a full store", () => {
   test("a call that cannot be recorded does not begin", async () => {
     const { store, set } = troubled();
     let executed = 0;
-    const { belay } = await openHouse(
+    const { belay } = await openTestBelay(
       {
         work: async (turn) => {
           set(full);
@@ -147,7 +147,7 @@ describe("G28: an answer that is lost", () => {
   }, async () => {
     const clock = manualClock();
     const { store, set } = troubled(clock);
-    const { belay, began, begun } = await openHouse({}, { store, clock });
+    const { belay, began, begun } = await openTestBelay({}, { store, clock });
     const session = await belay.createSession();
     set(async (batch, real) => {
       set(undefined);
@@ -171,7 +171,7 @@ describe("G28: an answer that is lost", () => {
     meta: { id: "G28/lost-answer-cancel-once" },
   }, async () => {
     const { store, set } = troubled();
-    const { belay, began } = await openHouse({ live: (turn) => untilAborted(turn.signal) }, { store });
+    const { belay, began } = await openTestBelay({ live: (turn) => untilAborted(turn.signal) }, { store });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -191,7 +191,7 @@ describe("G28: an answer that is lost", () => {
 test("G28: an append that hangs delays no stop", { meta: { id: "G28/hanging-append-delays-no-stop" } }, async () => {
   const { store, set } = troubled();
   const aborted = gate();
-  const { belay, began } = await openHouse(
+  const { belay, began } = await openTestBelay(
     {
       live: (turn) => {
         turn.signal.addEventListener("abort", aborted.open);

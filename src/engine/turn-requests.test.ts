@@ -1,7 +1,7 @@
 // What a turn asks of the engine: what it is told, what it may read, and what becomes of what it asks.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
-import { engineHouse, live, neighbour } from "../../test/fixtures/engine.ts";
+import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
+import { testEngine, live, neighbour } from "../../test/fixtures/engine.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { Agent, Turn } from "../ports/agent.ts";
@@ -16,7 +16,7 @@ import { Engine } from "./engine.ts";
 async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
-  const { belay } = await openHouse({}, { agent, clock, store, graceMs: 1_000, ...options });
+  const { belay } = await openTestBelay({}, { agent, clock, store, graceMs: 1_000, ...options });
   const session = await belay.createSession();
   const run = session.prompt("go");
   for (let round = 0; round < 4; round += 1) await settled();
@@ -164,7 +164,7 @@ describe("what a turn that was lost to another worker still says", () => {
 });
 
 test("G25: what a run did before its worker vanished is read when its turn is asked again, never else", async () => {
-  const first = engineHouse();
+  const first = testEngine();
   let reads = 0;
   const read = first.log.read.bind(first.log);
   first.log.read = (...asked) => {

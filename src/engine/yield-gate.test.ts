@@ -1,7 +1,7 @@
 // Every promise that Belay gives to an agent or a tool, awaited in a loop. The tables are typed by the interfaces: a
 // new method without a case does not compile.
 import { describe, expect, test } from "vitest";
-import { openHouse } from "../../test/fixtures/belay.ts";
+import { openTestBelay } from "../../test/fixtures/belay.ts";
 import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISES_MAX } from "../core/limits.ts";
 import type { LiveCall, Turn } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -136,7 +136,7 @@ describe.concurrent("G12: code that tries again after its stop delays no timer, 
   /** Cancels a run whose turn or tool tries again without end, and says how it ended. */
   const cancelled = async (loop: Loop, act: (turn: Turn) => Promise<undefined>) => {
     const spawner = scriptedSpawner({ clock: systemClock });
-    const { belay, began } = await openHouse({ loop: act }, { processes: { spawner }, graceMs: 20 });
+    const { belay, began } = await openTestBelay({ loop: act }, { processes: { spawner }, graceMs: 20 });
     const session = await belay.createSession();
     const other = await belay.createSession();
     const run = session.prompt("loop");
@@ -187,7 +187,7 @@ describe("G12: an agent that polls without a pause does not starve timers", () =
       await loop.run(await prepare(turn));
       return "done";
     };
-    const { belay, began } = await openHouse({ poll }, { processes: { spawner } });
+    const { belay, began } = await openTestBelay({ poll }, { processes: { spawner } });
     const run = (await belay.createSession()).prompt("poll");
     await began("poll");
     await timer();
@@ -202,7 +202,7 @@ describe("G12: an agent that polls without a pause does not starve timers", () =
       turns += 1;
       return { next: turns < ROUNDS_MAX ? ("turn" as const) : ("end" as const) };
     };
-    const { belay } = await openHouse({}, { agent });
+    const { belay } = await openTestBelay({}, { agent });
     const run = (await belay.createSession()).prompt("again");
     await timer();
     expect(await run.cancel()).toMatchObject({ kind: "stopping" });

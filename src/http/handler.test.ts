@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { plainRequest } from "../../test/fixtures/plain-request.ts";
 import { recordingControl } from "../../test/fixtures/recording-control.ts";
 import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/errors.ts";
@@ -52,8 +52,8 @@ function serve(control: BelayControl, note?: ServerAudit["note"]) {
   return { handler, ask, clock, lines, notes };
 }
 
-async function served(acts: Parameters<typeof openHouse>[0] = {}) {
-  const house = await openHouse(acts);
+async function served(acts: Parameters<typeof openTestBelay>[0] = {}) {
+  const house = await openTestBelay(acts);
   closing.push(() => house.belay.close({ mode: "cancel" }));
   return { ...house, ...serve(house.belay) };
 }
@@ -275,7 +275,7 @@ describe("order", () => {
 
 describe("the audit trail", () => {
   test("a stop is answered also if it cannot be written down, and the log says so", async () => {
-    const house = await openHouse();
+    const house = await openTestBelay();
     closing.push(() => house.belay.close());
     const { ask, lines } = serve(house.belay, () => Promise.reject(new Error("disk full")));
     expect((await ask("POST", "/v1/cancel")).status).toBe(200);
@@ -283,7 +283,7 @@ describe("the audit trail", () => {
   });
 
   test("is written before the request is answered", async () => {
-    const house = await openHouse();
+    const house = await openTestBelay();
     closing.push(() => house.belay.close());
     const written = new Gate();
     const begun = new Gate();

@@ -1,13 +1,13 @@
 // All sessions at once: what goes on, stopping all of it, and who owns what.
 import { expect, test } from "vitest";
-import { gate, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { AllSessionsEvent } from "../ports/control.ts";
 
 const waits = (turn: { readonly signal: AbortSignal }): Promise<never> => untilAborted(turn.signal);
 
 test("G7: all that was accepted before is stopped, queued or live, and nothing after, also in one tick", async () => {
-  const { belay, began } = await openHouse({ work: waits });
+  const { belay, began } = await openTestBelay({ work: waits });
   const [one, other, idle] = await Promise.all([
     belay.createSession(),
     belay.createSession(),
@@ -29,7 +29,7 @@ test("G7: all that was accepted before is stopped, queued or live, and nothing a
 });
 
 test("G35: stopping and listing within a tenant leaves the others alone", async () => {
-  const { belay, began } = await openHouse({ mine: waits, theirs: waits });
+  const { belay, began } = await openTestBelay({ mine: waits, theirs: waits });
   const mine = await belay.createSession({ tenant: "acme", title: "mine" });
   const theirs = await belay.createSession({ tenant: "other" });
   const house = await belay.createSession();
@@ -47,7 +47,7 @@ test("G35: stopping and listing within a tenant leaves the others alone", async 
 });
 
 test("a key makes one session for each tenant, and an id must be of its tenant", async () => {
-  const { belay } = await openHouse();
+  const { belay } = await openTestBelay();
   const ids = await Promise.all(
     [{ tenant: "a" }, { tenant: "b" }, {}, { tenant: "a" }].map((within) =>
       belay.createSession({ key: "k", ...within }).then(({ id }) => id),
@@ -68,7 +68,7 @@ test("a key makes one session for each tenant, and an id must be of its tenant",
 
 test("what goes on is told with who drives it, and since when", async () => {
   const called = gate();
-  const { belay, began } = await openHouse({
+  const { belay, began } = await openTestBelay({
     work: async (turn) => {
       await turn.call("build", null, ({ signal }) => {
         called.open();
@@ -94,7 +94,7 @@ test("what goes on is told with who drives it, and since when", async () => {
 });
 
 test("the session of a run, call, question or process is found, also while a run is being accepted", async () => {
-  const { belay, began } = await openHouse({ work: waits });
+  const { belay, began } = await openTestBelay({ work: waits });
   const session = await belay.createSession();
   const run = session.prompt("work");
   expect(await belay.findSession(run.id)).toBe(session.id);
@@ -109,7 +109,7 @@ test("the session of a run, call, question or process is found, also while a run
 
 test("whoever watches the house hears of every session; a listener that throws hurts nobody", async () => {
   const heard: string[] = [];
-  const { belay, notices } = await openHouse(
+  const { belay, notices } = await openTestBelay(
     {},
     {
       onRecorded: (id, events) => {
@@ -136,7 +136,7 @@ test("whoever watches the house hears of every session; a listener that throws h
 test("deltas say how much came before them, also to whoever joins in the middle", async () => {
   const said = gate();
   const go = gate();
-  const { belay } = await openHouse({
+  const { belay } = await openTestBelay({
     talk: async (turn) => {
       turn.emit("one ");
       turn.emit("hm", "reasoning");

@@ -1,6 +1,6 @@
 // Stopping much at once: what is promised to the caller of a stop holds for each of a thousand.
 import { describe, expect, test } from "vitest";
-import { openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
 import { ABORTS_AT_ONCE_MAX, CALL_WAIT_MS } from "../core/limits.ts";
 import type { CallId } from "../core/model/ids.ts";
@@ -19,7 +19,7 @@ async function busy(act: (turn: Turn) => Promise<string> = ({ signal }) => until
     turns.push(turn);
     return act(turn);
   };
-  const { belay } = await openHouse({ wait }, { clock, graceMs: 1_500 });
+  const { belay } = await openTestBelay({ wait }, { clock, graceMs: 1_500 });
   const runs = Array.from({ length: RUNS }, () => belay.prompt("wait"));
   const aborted: Turn[] = [];
   while (turns.length < RUNS) await settled();

@@ -1,6 +1,6 @@
 // Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
 import { describe, expect, test } from "vitest";
-import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { deaf, gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
 import type { Json } from "../core/model/prompt.ts";
 
@@ -11,7 +11,7 @@ describe("a session's cancel covers exactly the past", () => {
   test("G7: prompts and a cancel in one tick: those before it are covered, the one after it is not", {
     meta: { id: "G7/cancel-covers-only-the-past" },
   }, async () => {
-    const { belay, begun } = await openHouse({ first: waits, second: waits });
+    const { belay, begun } = await openTestBelay({ first: waits, second: waits });
     const session = await belay.createSession();
     const first = session.prompt("first");
     const second = session.prompt("second");
@@ -31,7 +31,7 @@ describe("a session's cancel covers exactly the past", () => {
   test("G7: a cancel that came first does not touch a prompt of the same tick", {
     meta: { id: "G7/cancel-before-prompt-same-tick" },
   }, async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const receipt = session.cancel();
     const run = session.prompt("after");
@@ -42,7 +42,7 @@ describe("a session's cancel covers exactly the past", () => {
   test("G7: an idle cancel changes nothing, and the log does not grow", {
     meta: { id: "G7/idle-cancel-changes-nothing" },
   }, async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const before = (await session.explain()).asOf;
     expect(await session.cancel()).toEqual({ kind: "idle", runs: [] });
@@ -51,7 +51,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test("G7: by handle, by run id and by the caller's key, before the acceptance was answered", async () => {
-    const { belay, begun } = await openHouse({ a: waits, b: waits, c: waits });
+    const { belay, begun } = await openTestBelay({ a: waits, b: waits, c: waits });
     const session = await belay.createSession();
     const byHandle = session.prompt("a");
     const handled = byHandle.cancel();
@@ -66,7 +66,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test("G3, G10: the handle of a prompt that was refused, because its key has another run, stops nothing", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const run = session.prompt("live", { key: "k" });
     const inOneTick = session.prompt("other", { key: "k" });
@@ -82,7 +82,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test("G2, G10: the handle of a repeated prompt stops the first run, even if the stop has a key", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const run = session.prompt("live", { key: "k" });
     await began("live");
@@ -96,7 +96,7 @@ describe("a session's cancel covers exactly the past", () => {
   test.each([-1, Number.NaN, 0.5, "soon"])(
     "G3: a cancel that is to wait for %s ms is refused, and stops nothing",
     async (ms) => {
-      const { belay, began } = await openHouse({ live: waits });
+      const { belay, began } = await openTestBelay({ live: waits });
       const session = await belay.createSession();
       const run = session.prompt("live");
       await began("live");
@@ -120,7 +120,7 @@ describe("a session's cancel covers exactly the past", () => {
   test("G8: a cancelled session gives each covered run its own outcome, also those that never began", {
     meta: { id: "G8/each-covered-run-own-outcome" },
   }, async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const runs = [session.prompt("live"), session.prompt("queued 1"), session.prompt("queued 2")];
     await began("live");
@@ -132,7 +132,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test("G10: a keyed cancel of one run that is repeated answers as before, also when the run has ended", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
     await began("live");
@@ -152,7 +152,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test("a keyed cancel that is repeated answers as before and touches nothing newer", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     expect(await session.cancel({ key: "c1" })).toEqual({ kind: "idle", runs: [] });
     const run = session.prompt("live");
@@ -168,7 +168,7 @@ describe("the receipt is the truth", () => {
   test("G10: stopping, first or not, then settled, and the first reason is kept", {
     meta: { id: "G10/first-reason-kept" },
   }, async () => {
-    const { belay, began } = await openHouse({ live: deaf });
+    const { belay, began } = await openTestBelay({ live: deaf });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -181,7 +181,7 @@ describe("the receipt is the truth", () => {
   });
 
   test("G10: withdrawn, for a run that had not begun", async () => {
-    const { belay, began, begun } = await openHouse({ live: waits });
+    const { belay, began, begun } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
     const queued = session.prompt("queued");
@@ -193,7 +193,7 @@ describe("the receipt is the truth", () => {
   });
 
   test("G10: unknown, for what never was", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     expect(await belay.cancel("run_never")).toEqual({ kind: "unknown" });
     expect(await belay.cancel("call_never.1")).toEqual({ kind: "unknown" });
     expect(await belay.cancel("ses_never")).toEqual({ kind: "unknown", runs: [] });
@@ -202,7 +202,7 @@ describe("the receipt is the truth", () => {
   test("G10: a stale id never hits the run that came after it", {
     meta: { id: "G10/stale-id-hits-nothing" },
   }, async () => {
-    const { belay, began } = await openHouse({ second: waits });
+    const { belay, began } = await openTestBelay({ second: waits });
     const session = await belay.createSession();
     const first = session.prompt("first");
     await first.outcome;
@@ -214,7 +214,7 @@ describe("the receipt is the truth", () => {
   });
 
   test("G12: waiting for the settlement has a limit, and the answer says which came first", async () => {
-    const { belay, began } = await openHouse({ live: deaf }, { graceMs: 30 });
+    const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 30 });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -229,7 +229,7 @@ describe("one call", () => {
   test("G9: cancelling a call leaves its run and its siblings alone", async () => {
     const sibling = gate();
     const results: Json[] = [];
-    const { belay } = await openHouse({
+    const { belay } = await openTestBelay({
       work: async (turn) => {
         const [stopped, other] = await Promise.all([
           turn.call("stopped", null, (call) => {
@@ -263,7 +263,7 @@ describe("one call", () => {
 
   test("G15: a call that finished although it was asked to stop has finished", async () => {
     const asked = gate();
-    const { belay } = await openHouse({
+    const { belay } = await openTestBelay({
       work: async (turn) => {
         const result = await turn.call("stubborn", null, async ({ signal }) => {
           asked.open();
@@ -285,7 +285,7 @@ describe("one call", () => {
   });
 
   test("a call with a time limit is cancelled for it, and its run goes on", async () => {
-    const { belay } = await openHouse({
+    const { belay } = await openTestBelay({
       work: async (turn) =>
         (await turn.call("slow", null, ({ signal }) => untilAborted(signal), { timeoutMs: 5 })).kind,
     });
@@ -299,7 +299,7 @@ describe("what does not cooperate", () => {
     meta: { id: "G12/late-turn-result-dropped" },
   }, async () => {
     const end = gate();
-    const { belay, began, notices } = await openHouse({
+    const { belay, began, notices } = await openTestBelay({
       deaf: async () => {
         await end.passed;
         return "too late";
@@ -323,7 +323,7 @@ describe("what does not cooperate", () => {
   test("G12: a deaf tool is named in the outcome, and its turn may still end by itself", {
     meta: { id: "G12/deaf-tool-named" },
   }, async () => {
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       work: async (turn) => {
         const result = await turn.call("deaf-tool", null, () => new Promise(() => {}));
         return result.kind;
@@ -338,7 +338,7 @@ describe("what does not cooperate", () => {
   });
 
   test("G12: a cancel of one call can wait for its end, and its turn learns that the tool may go on", async () => {
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       work: async (turn) => JSON.stringify(await turn.call("deaf-tool", null, () => new Promise(() => {}))),
     });
     const session = await belay.createSession();
@@ -357,7 +357,7 @@ describe("what does not cooperate", () => {
 
   test("G11: once a cancel is decided no new call begins", { meta: { id: "G11/no-call-after-cancel" } }, async () => {
     let began = 0;
-    const { belay, began: turnBegan } = await openHouse({
+    const { belay, began: turnBegan } = await openTestBelay({
       work: async (turn) => {
         await untilAborted(turn.signal).catch(() => {});
         const result = await turn.call("after", null, () => {
@@ -379,7 +379,7 @@ describe("the outcome is true", () => {
   test("G15: an error that smells of an abort, without a cancel, is a failure", {
     meta: { id: "G15/abort-error-is-failure" },
   }, async () => {
-    const { belay } = await openHouse({
+    const { belay } = await openTestBelay({
       odd: () => Promise.reject(new DOMException("The operation was aborted", "AbortError")),
     });
     const session = await belay.createSession();
@@ -387,7 +387,7 @@ describe("the outcome is true", () => {
   });
 
   test("G15: an answer that contains the word interrupted is completed", async () => {
-    const { belay } = await openHouse({ odd: () => "interrupted and cancelled" });
+    const { belay } = await openTestBelay({ odd: () => "interrupted and cancelled" });
     const session = await belay.createSession();
     expect(await session.prompt("odd").outcome).toEqual({ kind: "completed" });
   });
@@ -395,7 +395,7 @@ describe("the outcome is true", () => {
   test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, its text kept", {
     meta: { id: "G15/late-completion-stays-cancelled" },
   }, async () => {
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       work: async (turn) => {
         turn.emit("first half, ");
         await untilAborted(turn.signal).catch(() => {});
@@ -415,7 +415,7 @@ describe("the outcome is true", () => {
   });
 
   test("G32: leaving the loop over a run's events cancels nothing", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const run = session.prompt("work");
     for await (const _ of run) break;
@@ -424,7 +424,7 @@ describe("the outcome is true", () => {
 });
 
 test("a closed session refuses, says so, and has stopped what was going on", async () => {
-  const { belay, began } = await openHouse({ live: waits });
+  const { belay, began } = await openTestBelay({ live: waits });
   const session = await belay.createSession();
   const live = session.prompt("live");
   await began("live");

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openHouse } from "../../test/fixtures/belay.ts";
+import { openTestBelay } from "../../test/fixtures/belay.ts";
 import { DIRECTORY_CHARS_MAX } from "../core/limits.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
@@ -39,8 +39,8 @@ async function look(turn: Turn): Promise<string> {
   return JSON.stringify({ turn: turn.cwd ?? null, ...(seen.kind === "completed" ? { call: seen.value } : seen) });
 }
 
-async function house(options: Parameters<typeof openHouse>[1] = {}): Promise<Belay> {
-  const { belay } = await openHouse({ look }, { processes: { workspace }, graceMs: 500, ...options });
+async function house(options: Parameters<typeof openTestBelay>[1] = {}): Promise<Belay> {
+  const { belay } = await openTestBelay({ look }, { processes: { workspace }, graceMs: 500, ...options });
   open.push(belay);
   return belay;
 }
@@ -153,7 +153,7 @@ describe("which may be chosen", () => {
     const belay = await house({ directories: "any" });
     const session = await belay.createSession({ cwd: elsewhere });
     expect(JSON.parse(await session.prompt("look").text())).toEqual(seenIn(elsewhere, elsewhere));
-    await expect(openHouse({}, { directories: "all" as "any" })).rejects.toMatchObject({ code: "invalid" });
+    await expect(openTestBelay({}, { directories: "all" as "any" })).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("without a workspace it is where this program works", async () => {

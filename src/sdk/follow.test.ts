@@ -1,13 +1,13 @@
 // Leaving the events of a session or a run, at any moment.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { openHouse, waits } from "../../test/fixtures/belay.ts";
+import { openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import { settled } from "../testing/manual-clock.ts";
 
 const over = { done: true, value: undefined };
 
 test("the events of a session whose signal has aborted end in the middle of a page", async () => {
-  const { belay } = await openHouse({ talk: () => "hello" });
+  const { belay } = await openTestBelay({ talk: () => "hello" });
   const session = await belay.createSession();
   await session.prompt("talk").outcome;
   const stop = new AbortController();
@@ -20,7 +20,7 @@ test("the events of a session whose signal has aborted end in the middle of a pa
 });
 
 test("G32: leaving the events of a session or run while they wait ends them at once, and cancels nothing", async () => {
-  const { belay, began } = await openHouse({ live: waits });
+  const { belay, began } = await openTestBelay({ live: waits });
   const session = await belay.createSession();
   const run = session.prompt("live");
   await began("live");
@@ -41,7 +41,7 @@ test("G32: leaving the events of a session or run while they wait ends them at o
 });
 
 test("events that were never read register nothing, and those whose signal has aborted nothing any more", async () => {
-  const { belay } = await openHouse({});
+  const { belay } = await openTestBelay({});
   const session = await belay.createSession();
   const stop = new AbortController();
   session.events({ signal: stop.signal });

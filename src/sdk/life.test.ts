@@ -1,6 +1,6 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
-import { deaf, gate, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { deaf, gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -32,7 +32,7 @@ describe("following", () => {
   test("G29: every subscriber sees one gapless slice, from wherever it begins", {
     meta: { id: "G29/gapless-slice-per-subscriber" },
   }, async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const early = collect(session.events({ after: 0 }), 21);
     for (let index = 0; index < 4; index += 1) await session.prompt(`run ${index}`).outcome;
@@ -42,7 +42,7 @@ describe("following", () => {
 
   test("a follower that joins in the middle of a turn hears what was said before", async () => {
     const go = gate();
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       talk: async (turn) => {
         turn.emit("one ");
         await go.passed;
@@ -65,7 +65,7 @@ describe("following", () => {
     meta: { id: "G30/trimmed-events-one-gap" },
   }, async () => {
     const store = lasting();
-    const { belay } = await openHouse({}, { store });
+    const { belay } = await openTestBelay({}, { store });
     const session = await belay.createSession();
     for (let index = 0; index < 60; index += 1) await session.prompt(`run ${index}`).outcome;
     const { kept } = await store.trim(session.id, 200);
@@ -91,7 +91,7 @@ describe("closing", () => {
       return `the call said ${once.kind === "completed" ? once.value : once.kind}`;
     };
     let lives = 1;
-    const first = await openHouse({ work: act }, { store });
+    const first = await openTestBelay({ work: act }, { store });
     const session = await first.belay.createSession();
     const run = session.prompt("work");
     const queued = session.prompt("queued");
@@ -101,7 +101,7 @@ describe("closing", () => {
     await expect(session.prompt("more").accepted).rejects.toMatchObject({ code: "shutting_down" });
 
     lives = 2;
-    const second = await openHouse({ work: act }, { store });
+    const second = await openTestBelay({ work: act }, { store });
     const again = await second.belay.run(run.id);
     expect(await again.outcome).toEqual({ kind: "completed" });
     expect(executed).toBe(1);
@@ -112,7 +112,7 @@ describe("closing", () => {
   });
 
   test("cancel ends what is live and what is queued, with the reason", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const [live, queued] = [session.prompt("live"), session.prompt("queued")];
     await began("live");
@@ -123,7 +123,7 @@ describe("closing", () => {
   });
 
   test("G15: what became of a run can be asked when Belay has shut down, also for the first time", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const done = session.prompt("done");
     for await (const _ of done);
@@ -144,7 +144,7 @@ describe("closing", () => {
   });
 
   test("G28: requests to a Belay that has closed are refused as shutting down, not as store trouble", async () => {
-    const { belay } = await openHouse({});
+    const { belay } = await openTestBelay({});
     const session = await belay.createSession();
     await belay.close();
     const asked = [belay.sessions(), session.queue.list(), session.explain(), belay.createSession(), belay.ids("ses_")];
@@ -152,7 +152,7 @@ describe("closing", () => {
   });
 
   test("G8, G16: whoever follows a run that a shutdown cancels hears its end", async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const run = session.prompt("live");
     const heard = Array.fromAsync(run);
@@ -165,7 +165,7 @@ describe("closing", () => {
 
   test("G33: a deaf agent cannot hold up a shutdown, whichever way", async () => {
     for (const mode of ["park", "cancel"] as const) {
-      const { belay, began } = await openHouse({ live: deaf });
+      const { belay, began } = await openTestBelay({ live: deaf });
       const session = await belay.createSession();
       session.prompt("live");
       await began("live");
@@ -176,7 +176,7 @@ describe("closing", () => {
   test("G33: the limit holds, and what had not come to rest is named", {
     meta: { id: "G33/close-limit-names-unfinished" },
   }, async () => {
-    const { belay, began } = await openHouse({ live: deaf }, { graceMs: 60_000 });
+    const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 60_000 });
     const session = await belay.createSession();
     session.prompt("live");
     await began("live");
@@ -187,7 +187,7 @@ describe("closing", () => {
 describe("crash", () => {
   test("G17: what a live turn has said is in the log within 250 ms", async () => {
     const clock = manualClock();
-    const { belay, began } = await openHouse(
+    const { belay, began } = await openTestBelay(
       {
         talk: (turn) => {
           turn.emit("before the crash");
@@ -230,14 +230,14 @@ describe("crash", () => {
       ]);
       return [finished, ...both].map((result) => result.kind).join();
     };
-    const first = await openHouse({ work: act }, { store });
+    const first = await openTestBelay({ work: act }, { store });
     const session = await first.belay.createSession();
     const run = session.prompt("work");
     await reached.passed;
     // A crash: nothing is closed, the first life is just not heard of again, and its leases run out.
     skew = LEASE_TTL_MS + 1;
     lives = 2;
-    const second = await openHouse({ work: act }, { store });
+    const second = await openTestBelay({ work: act }, { store });
     const again = await second.belay.run(run.id);
     expect(await again.outcome).toEqual({ kind: "completed" });
     expect(await again.text()).toContain("completed,lost,completed");

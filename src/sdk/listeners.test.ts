@@ -1,6 +1,6 @@
 // Whoever listens cannot hurt what they listen to.
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, waits } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Notice } from "../ports/hooks.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -20,7 +20,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
   test("G12, G28: at a notice about the store does not hold up a cancel, its run, or the next prompt", async () => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
-    const { belay, began } = await openHouse({ live: waits }, { clock, store, onNotice: hurts });
+    const { belay, began } = await openTestBelay({ live: waits }, { clock, store, onNotice: hurts });
     const session = await belay.createSession();
     const run = session.prompt("live");
     await began("live");
@@ -43,7 +43,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
       await late.passed;
       return "too late";
     };
-    const { belay, began } = await openHouse({ slow }, { clock, onNotice, graceMs: 10 });
+    const { belay, began } = await openTestBelay({ slow }, { clock, onNotice, graceMs: 10 });
     const session = await belay.createSession();
     const run = session.prompt("slow");
     await began("slow");
@@ -57,7 +57,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
 
   test("at what is recorded is named as a bug, and nothing is held up", async () => {
     const bugs: Notice[] = [];
-    const { belay } = await openHouse({}, { onRecorded: hurts, onNotice: (notice) => bugs.push(notice) });
+    const { belay } = await openTestBelay({}, { onRecorded: hurts, onNotice: (notice) => bugs.push(notice) });
     const session = await belay.createSession();
     expect(await session.prompt("go").outcome).toEqual({ kind: "completed" });
     expect(bugs[0]).toMatchObject({ type: "bug", session: session.id });
@@ -66,6 +66,6 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
 
 test("a listener that is no function is refused", async () => {
   for (const wild of [{ onNotice: 5 }, { onRecorded: "x" }]) {
-    await expect(openHouse({}, wild as never)).rejects.toMatchObject({ code: "invalid" });
+    await expect(openTestBelay({}, wild as never)).rejects.toMatchObject({ code: "invalid" });
   }
 });

@@ -1,6 +1,6 @@
 // What is handed over besides the thing itself: mistakes are named, and nothing comes of them.
 import { expect, test } from "vitest";
-import { logOf, openHouse } from "../../test/fixtures/belay.ts";
+import { logOf, openTestBelay } from "../../test/fixtures/belay.ts";
 import type { LiveCall, Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
@@ -37,7 +37,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
 test.each(Object.keys(ASKS))(
   "G3: %s with options that are none is refused in words, and leaves no trace",
   async (name) => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const before = await logOf(session);
     for (const wild of [null, "enough", 5, ["x"]]) {
@@ -53,7 +53,7 @@ test.each(Object.keys(ASKS))(
 );
 
 test.each(Object.keys(ASKS))("G3: %s refuses an option that it does not know", async (name) => {
-  const { belay } = await openHouse();
+  const { belay } = await openTestBelay();
   const session = await belay.createSession();
   const before = await logOf(session);
   const asked = async (): Promise<unknown> => ASKS[name]?.(belay, session, { aproval: true } as never);
@@ -86,7 +86,7 @@ test.each(Object.keys(INSIDE))("G3: %s refuses an option that it does not know",
     });
     return "done";
   };
-  const { belay } = await openHouse({ go: act });
+  const { belay } = await openTestBelay({ go: act });
   await (await belay.createSession()).prompt("go").outcome;
   expect(refusals).toMatchObject([{ code: "invalid", message: expect.stringMatching(/has no `aproval`/) }]);
   await belay.close();
@@ -95,7 +95,7 @@ test.each(Object.keys(INSIDE))("G3: %s refuses an option that it does not know",
 test("a misspelt approval of a call is refused with what was meant, and the tool is not run", async () => {
   const begun: string[] = [];
   const wild = { aproval: true } as object;
-  const { belay } = await openHouse({
+  const { belay } = await openTestBelay({
     call: async (turn) => (await turn.call("rm", {}, () => void begun.push("rm"), wild)).kind,
   });
   const session = await belay.createSession();
@@ -105,7 +105,7 @@ test("a misspelt approval of a call is refused with what was meant, and the tool
   });
   expect(begun).toEqual([]);
   const agent = () => ({ calls: [{ name: "rm", input: {}, execute: () => void begun.push("rm"), ...wild }] });
-  const other = await openHouse({}, { agent: agent as never });
+  const other = await openTestBelay({}, { agent: agent as never });
   expect(await (await other.belay.createSession()).prompt("calls").outcome).toMatchObject({
     kind: "failed",
     message: "A call has no `aproval`. Did you mean `approval`?",
@@ -126,7 +126,7 @@ const WRONG: Readonly<Record<string, Ask>> = {
 };
 
 test.each(Object.keys(WRONG))("G3: %s is refused in words", async (name) => {
-  const { belay } = await openHouse();
+  const { belay } = await openTestBelay();
   const session = await belay.createSession();
   await expect((async () => WRONG[name]?.(belay, session, undefined as never))()).rejects.toMatchObject({
     code: "invalid",

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../test/fixtures/belay.ts";
+import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, json } from "../../test/fixtures/engine-processes.ts";
 import { heard, hostileTree, mark, marked, markedAtLeast } from "../../test/fixtures/marked-process.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
@@ -18,8 +18,8 @@ afterEach(async () => {
   for (const belay of open.splice(0)) await belay.close({ mode: "cancel" });
 });
 
-async function house(...args: Parameters<typeof openHouse>): ReturnType<typeof openHouse> {
-  const made = await openHouse(...args);
+async function house(...args: Parameters<typeof openTestBelay>): ReturnType<typeof openTestBelay> {
+  const made = await openTestBelay(...args);
   open.push(made.belay);
   return made;
 }
@@ -264,7 +264,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
 
   test("a shutdown ends all of them, and says so in the log", { meta: { id: "G19/shutdown-ends-trees" } }, async () => {
     const id = mark();
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     await heard(await session.processes.start(hostileTree(id)), "up");
     await markedAtLeast(id, 4);
@@ -350,7 +350,7 @@ describe("a restart", () => {
     const dir = mkdtempSync(join(tmpdir(), "belay-test-"));
     try {
       const file = join(dir, "belay.db");
-      const first = await openHouse({}, { store: file });
+      const first = await openTestBelay({}, { store: file });
       const session = await first.belay.createSession({ id: "ses_restart" });
       await session.processes.start("sleep 600", { feedback: "wake" });
       await first.belay.close();

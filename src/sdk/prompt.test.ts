@@ -1,7 +1,7 @@
 // Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { gate, openHouse, waits } from "../../test/fixtures/belay.ts";
+import { gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import type { Session } from "./session.ts";
 
 const heads = async (session: Session): Promise<number> => (await session.explain()).asOf;
@@ -10,7 +10,7 @@ describe("idempotency keys", () => {
   test("G2: two requests under one key that race are one run", {
     meta: { id: "G2/racing-requests-one-run" },
   }, async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const session = await belay.createSession();
     const [a, b] = [session.prompt("once", { key: "k" }), session.prompt("once", { key: "k" })];
     const [first, second] = await Promise.all([a.accepted, b.accepted]);
@@ -21,7 +21,7 @@ describe("idempotency keys", () => {
   });
 
   test("G35: programs that count from 1 do not meet under one key", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const [none, ann, bob, tenants] = [
       {},
       { keyOf: "ann" },
@@ -37,7 +37,7 @@ describe("idempotency keys", () => {
   });
 
   test("G2: the key of a run that ended long ago still names it", async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const session = await belay.createSession();
     const first = session.prompt("once", { key: "k" });
     await first.outcome;
@@ -51,7 +51,7 @@ describe("idempotency keys", () => {
   test("G2: the same key for another prompt is a conflict, and leaves nothing", {
     meta: { id: "G2/key-conflict-leaves-nothing" },
   }, async () => {
-    const { belay, began } = await openHouse({ once: waits });
+    const { belay, began } = await openTestBelay({ once: waits });
     const session = await belay.createSession();
     const first = session.prompt("once", { key: "k" });
     await began("once");
@@ -62,7 +62,7 @@ describe("idempotency keys", () => {
   });
 
   test("G2: the same prompt, whose data was built anew in another order, is the same request", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const first = session.prompt({ text: "go", data: { a: 1, b: [{ c: 2, d: 3 }] } }, { key: "k" });
     const { runId } = await first.accepted;
@@ -73,7 +73,7 @@ describe("idempotency keys", () => {
   });
 
   test("G2: the same key for a session with another title is a conflict", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const [a, b] = await Promise.all([1, 2].map(() => belay.createSession({ key: "s", title: "one \ud800" })));
     expect(a?.id).toBe(b?.id);
     for (const title of [{}, { title: "two" }]) {
@@ -83,7 +83,7 @@ describe("idempotency keys", () => {
   });
 
   test("a session made twice under one key is one session", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const [a, b] = await Promise.all([belay.createSession({ key: "s" }), belay.createSession({ key: "s" })]);
     expect(a.id).toBe(b.id);
     expect(await belay.sessions()).toHaveLength(1);
@@ -92,7 +92,7 @@ describe("idempotency keys", () => {
 
 describe("one at a time", () => {
   test("G4: runs start in the order of acceptance, each after the end of the one before, whatever it was", async () => {
-    const { belay, begun, began } = await openHouse({ bad: () => Promise.reject(new Error("no")), slow: waits });
+    const { belay, begun, began } = await openTestBelay({ bad: () => Promise.reject(new Error("no")), slow: waits });
     const session = await belay.createSession();
     const runs = ["bad", "slow", "good"].map((text) => session.prompt(text));
     expect(await runs[0]?.outcome).toEqual({ kind: "failed", code: "error", message: "no" });
@@ -103,7 +103,7 @@ describe("one at a time", () => {
   });
 
   test("G16: a waiter on one run is released when that one ends, not when the next does", async () => {
-    const { belay } = await openHouse({ b: waits });
+    const { belay } = await openTestBelay({ b: waits });
     const session = await belay.createSession();
     const [a, b] = [session.prompt("a"), session.prompt("b")];
     expect(await a.outcome).toEqual({ kind: "completed" });
@@ -112,7 +112,7 @@ describe("one at a time", () => {
   });
 
   test("G4: with one slot, sessions take turns", { meta: { id: "G4/sessions-take-turns" } }, async () => {
-    const { belay, begun } = await openHouse({}, { liveRunsMax: 1 });
+    const { belay, begun } = await openTestBelay({}, { liveRunsMax: 1 });
     const [one, two] = [await belay.createSession(), await belay.createSession()];
     const runs = ["1a", "1b", "1c"].map((text) => one.prompt(text));
     runs.push(...["2a", "2b"].map((text) => two.prompt(text)));
@@ -124,7 +124,7 @@ describe("one at a time", () => {
 describe("deliveries", () => {
   test("G5: a steer is taken into the live run, with an identity and an outcome of its own", async () => {
     const go = gate();
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       work: async (turn) => {
         await go.passed;
         return (await turn.takeSteers()).map((steer) => steer.text).join();
@@ -143,7 +143,7 @@ describe("deliveries", () => {
   test("G5: a steer that waits when a turn begins is handed to it by its first look", async () => {
     const go = gate();
     const seen: string[] = [];
-    const { belay, began } = await openHouse({
+    const { belay, began } = await openTestBelay({
       work: async (turn) => {
         if (turn.turnId.endsWith(".2")) seen.push(...(await turn.takeSteers()).map((steer) => steer.text));
         else await go.passed;
@@ -165,7 +165,7 @@ describe("deliveries", () => {
     meta: { id: "G5/late-steer-becomes-run" },
   }, async () => {
     const go = gate();
-    const { belay, began, begun } = await openHouse({
+    const { belay, began, begun } = await openTestBelay({
       work: async () => {
         await go.passed;
         return "did not look";
@@ -185,7 +185,7 @@ describe("deliveries", () => {
   test("G5: an interrupt cancels the live run and runs before the queue", {
     meta: { id: "G5/interrupt-before-queue" },
   }, async () => {
-    const { belay, began, begun } = await openHouse({ live: waits });
+    const { belay, began, begun } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
     await began("live");
@@ -199,7 +199,7 @@ describe("deliveries", () => {
   test("G5: reject is refused while busy, and accepted when idle", {
     meta: { id: "G5/reject-while-busy" },
   }, async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
     await began("live");
@@ -211,7 +211,7 @@ describe("deliveries", () => {
 
 describe("the queue belongs to the user", () => {
   test("G6: list, edit, move, withdraw and steer, until they start", async () => {
-    const { belay, began, begun } = await openHouse({ live: waits });
+    const { belay, began, begun } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
     await began("live");
@@ -230,7 +230,7 @@ describe("the queue belongs to the user", () => {
   });
 
   test("G6: the queue is bounded, and says so", { meta: { id: "G6/full-queue-refuses" } }, async () => {
-    const { belay, began } = await openHouse({ live: waits });
+    const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     session.prompt("live");
     await began("live");
@@ -261,7 +261,7 @@ describe("bad input", () => {
     "G3: %s is refused with a code and leaves no trace",
     { meta: { id: "G3/bad-prompt-leaves-nothing" } },
     async (_, prompt, options) => {
-      const { belay } = await openHouse();
+      const { belay } = await openTestBelay();
       const session = await belay.createSession();
       const head = await heads(session);
       expect(() => session.prompt(prompt as string, options as object)).toThrow(
@@ -272,7 +272,7 @@ describe("bad input", () => {
   );
 
   test("G3: a prompt for a session that does not exist is refused, and makes none", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const run = belay.session("ses_nowhere").prompt("hello");
     await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
     expect(await run.cancel()).toEqual({ kind: "unknown" });
@@ -292,7 +292,7 @@ describe("bad input", () => {
     ["a bad title", () => ({ title: 7 })],
     ["an unknown option", () => ({ name: "x" })],
   ])("G3: createSession() refuses %s", async (_, options) => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     await expect(belay.createSession(options() as object)).rejects.toMatchObject({ code: "invalid" });
     expect(await belay.sessions()).toEqual([]);
   });
@@ -300,14 +300,14 @@ describe("bad input", () => {
   test("a lone surrogate is made well-formed instead of breaking whoever reads it later", {
     meta: { id: "prompt/lone-surrogate-replaced" },
   }, async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const session = await belay.createSession();
     await session.prompt("half a \ud83d pair").outcome;
     expect(begun).toEqual(["half a \ufffd pair"]);
   });
 
   test("a cancel with a bad reason is refused", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     await expect(session.cancel({ reason: { kind: "shutdown" } as never })).rejects.toMatchObject({ code: "invalid" });
     await expect(session.cancel({ force: true } as never)).rejects.toMatchObject({ code: "invalid" });
@@ -316,7 +316,7 @@ describe("bad input", () => {
 });
 
 test("what an agent returns that is no result fails its run, not the worker", async () => {
-  const { belay } = await openHouse({ odd: () => ({ text: 7 }) as never });
+  const { belay } = await openTestBelay({ odd: () => ({ text: 7 }) as never });
   const session = await belay.createSession();
   expect(await session.prompt("odd").outcome).toMatchObject({ kind: "failed", code: "invalid" });
   expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
@@ -324,7 +324,7 @@ test("what an agent returns that is no result fails its run, not the worker", as
 
 describe("a prompt in a session of its own", () => {
   test("is recorded together with its session, and covered by a cancel of the same tick", async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const run = belay.prompt("one", { title: "by itself" });
     const other = belay.prompt("two");
     const receipt = other.cancel();
@@ -340,7 +340,7 @@ describe("a prompt in a session of its own", () => {
   });
 
   test("G2: the same key is the same session and the same run; other words under it are a conflict", async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const one = belay.prompt("once", { key: "k" });
     const two = belay.prompt("once", { key: "k" });
     expect((await one.accepted).runId).toBe((await two.accepted).runId);
@@ -351,7 +351,7 @@ describe("a prompt in a session of its own", () => {
   });
 
   test("G2: its key never names a session that was created under a key", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     for (const tenant of [{}, { tenant: "acme" }]) {
       const ids = new Set([belay.prompt("x", { key: "x", ...tenant }).sessionId]);
       const keys = ["x", "prompt x", "session x", "session prompt x", "session session x"];
@@ -361,7 +361,7 @@ describe("a prompt in a session of its own", () => {
   });
 
   test("G2: the same words under one key for a session with another title or directory are a conflict", async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const [title, cwd] = ["one", resolve("src")];
     const first = belay.prompt("once", { key: "k", title, cwd });
     const { runId } = await first.accepted;
@@ -374,7 +374,7 @@ describe("a prompt in a session of its own", () => {
   });
 
   test("G3: refused by a Belay that closes, it leaves nothing", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     await belay.close();
     await expect(belay.prompt("late").accepted).rejects.toMatchObject({ code: "shutting_down" });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deaf, openHouse, waits } from "../../test/fixtures/belay.ts";
+import { deaf, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
@@ -14,7 +14,7 @@ async function talked(session: Session, runs: number): Promise<void> {
 
 describe("trim()", () => {
   test("removes events of a log that is shorter than 256 events, and says how many", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     await talked(session, 3);
     const { head } = await session.row();
@@ -25,7 +25,7 @@ describe("trim()", () => {
   });
 
   test("G1: says which run keeps it from removing more", async () => {
-    const { belay, began } = await openHouse({ wait: waits });
+    const { belay, began } = await openTestBelay({ wait: waits });
     const session = await belay.createSession();
     await talked(session, 2);
     const { head } = await session.row();
@@ -37,7 +37,7 @@ describe("trim()", () => {
   });
 
   test("cuts a log between two runs, never within one", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     await talked(session, 2);
     const [newest, oldest] = await session.runs();
@@ -58,7 +58,7 @@ describe("trim()", () => {
     };
     // A second life of the same log: nothing of the conversation is in memory.
     const store = Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
-    const { belay } = await openHouse({ compact }, { store });
+    const { belay } = await openTestBelay({ compact }, { store });
     const session = await belay.createSession();
     await talked(session, 2);
     await session.prompt("compact").outcome;
@@ -67,7 +67,7 @@ describe("trim()", () => {
     const answer = await session.trim(10_000);
     expect(answer).toMatchObject({ kept: summarised?.acceptedAt, limit: "summary" });
     await belay.close();
-    const again = await openHouse({ look }, { store });
+    const again = await openTestBelay({ look }, { store });
     await again.belay.session(session.id).prompt("look").outcome;
     expect(seen[0]).toMatchObject({ role: "user", text: "compact" });
     expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
@@ -81,7 +81,7 @@ describe("trim()", () => {
       seen = await turn.transcript();
       return "looked";
     };
-    const { belay } = await openHouse({ look });
+    const { belay } = await openTestBelay({ look });
     const session = await belay.createSession();
     await talked(session, 3);
     const [newest] = await session.runs();
@@ -97,7 +97,7 @@ describe("trim()", () => {
   });
 
   test("G30: the text of a run that was removed is an error, not an empty text", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const run = session.prompt("hello");
     expect(await run.text()).toBe("done");
@@ -109,7 +109,7 @@ describe("trim()", () => {
 
 describe("delete()", () => {
   test("stops what is going on, and leaves nothing of the session", async () => {
-    const { belay, began } = await openHouse({ wait: waits });
+    const { belay, began } = await openTestBelay({ wait: waits });
     const session = await belay.createSession({ id: "ses_gone" });
     const done = session.prompt("hello", { key: "k" });
     await done.outcome;
@@ -127,7 +127,7 @@ describe("delete()", () => {
   });
 
   test("a session of the same name can be made again, and its keys are new", async () => {
-    const { belay, begun } = await openHouse();
+    const { belay, begun } = await openTestBelay();
     const session = await belay.createSession({ id: "ses_again" });
     await session.prompt("first", { key: "k" }).outcome;
     await session.delete();
@@ -138,7 +138,7 @@ describe("delete()", () => {
   });
 
   test("ends those who follow the session", async () => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const heard: string[] = [];
     const following = (async () => {
@@ -151,7 +151,7 @@ describe("delete()", () => {
   });
 
   test("a session whose code does not stop is closed, and deleted once its run was given up", async () => {
-    const { belay, began } = await openHouse({ deaf });
+    const { belay, began } = await openTestBelay({ deaf });
     const session = await belay.createSession();
     const run = session.prompt("deaf");
     await began("deaf");
@@ -166,7 +166,7 @@ describe("retention", () => {
 
   test("removes old events of a session, whole runs, and keeps what is going on", async () => {
     const clock = manualClock();
-    const { belay, began } = await openHouse({ wait: waits }, { clock, retention: { perSession: { days } } });
+    const { belay, began } = await openTestBelay({ wait: waits }, { clock, retention: { perSession: { days } } });
     const session = await belay.createSession();
     await talked(session, 2);
     session.prompt("wait");
@@ -180,7 +180,7 @@ describe("retention", () => {
 
   test("cuts a session back to its number of events", async () => {
     const clock = manualClock();
-    const { belay } = await openHouse({}, { clock, retention: { perSession: { events: 50 } } });
+    const { belay } = await openTestBelay({}, { clock, retention: { perSession: { events: 50 } } });
     const session = await belay.createSession();
     await talked(session, 30);
     await clock.advance(5_000);
@@ -192,7 +192,7 @@ describe("retention", () => {
 
   test("cuts a session back to its size", async () => {
     const clock = manualClock();
-    const { belay } = await openHouse({}, { clock, retention: { perSession: { bytes: 5_000 } } });
+    const { belay } = await openTestBelay({}, { clock, retention: { perSession: { bytes: 5_000 } } });
     const session = await belay.createSession();
     await talked(session, 30);
     const before = (await belay.status()).store?.bytes ?? 0;
@@ -204,7 +204,7 @@ describe("retention", () => {
 
   test("deletes the sessions in which nothing has happened for longest, and no busy one", async () => {
     const clock = manualClock();
-    const { belay, began } = await openHouse({ wait: waits }, { clock, retention: { overall: { sessions: 2 } } });
+    const { belay, began } = await openTestBelay({ wait: waits }, { clock, retention: { overall: { sessions: 2 } } });
     const busy = await belay.createSession({ id: "ses_busy" });
     busy.prompt("wait");
     await began("wait");
@@ -220,7 +220,7 @@ describe("retention", () => {
 
   test("deletes sessions that were idle for too long, and those that are too much for the store", async () => {
     const clock = manualClock();
-    const { belay } = await openHouse({}, { clock, retention: { overall: { days, bytes: 20_000 } } });
+    const { belay } = await openTestBelay({}, { clock, retention: { overall: { days, bytes: 20_000 } } });
     const old = await belay.createSession({ id: "ses_old" });
     await old.prompt("hello").outcome;
     await clock.advance(2 * DAYS_MS);
@@ -240,7 +240,7 @@ describe("retention", () => {
 
   test("ends with its Belay", async () => {
     const clock = manualClock();
-    const { belay } = await openHouse({}, { clock, retention: { overall: { days } } });
+    const { belay } = await openTestBelay({}, { clock, retention: { overall: { days } } });
     expect(clock.pending).toContainEqual({ inMs: 1_000, idle: true });
     await belay.close();
     expect(clock.pending.filter(({ inMs }) => inMs <= 1_000)).toEqual([]);
@@ -253,6 +253,6 @@ describe("retention", () => {
     [{ days: 5 }, expect.stringContaining("days")],
     [5, "`retention` must be an object: { perSession, overall }."],
   ])("of %j is refused", async (retention, message) => {
-    await expect(openHouse({}, { retention: retention as never })).rejects.toMatchObject({ code: "invalid", message });
+    await expect(openTestBelay({}, { retention: retention as never })).rejects.toMatchObject({ code: "invalid", message });
   });
 });

@@ -1,13 +1,13 @@
 // Which signal handlers a process has while Belays are open in it, and after.
 import { expect, test } from "vitest";
-import { openHouse } from "../../test/fixtures/belay.ts";
+import { openTestBelay } from "../../test/fixtures/belay.ts";
 import { closeOnSignals } from "./signals.ts";
 
 const handlers = (): number => process.listenerCount("SIGTERM") + process.listenerCount("SIGINT");
 
 test("G33: thirty Belays share one handler for each signal, and the last one to close removes it", async () => {
   const before = handlers();
-  const belays = await Promise.all(Array.from({ length: 30 }, async () => (await openHouse()).belay));
+  const belays = await Promise.all(Array.from({ length: 30 }, async () => (await openTestBelay()).belay));
   for (const belay of belays) closeOnSignals(belay);
   expect(handlers() - before).toBe(2);
   const [last, ...others] = belays;
@@ -20,7 +20,7 @@ test("G33: thirty Belays share one handler for each signal, and the last one to 
 
 test("the function that is returned removes the handlers, and may be called twice", async () => {
   const before = handlers();
-  const [one, other] = [(await openHouse()).belay, (await openHouse()).belay];
+  const [one, other] = [(await openTestBelay()).belay, (await openTestBelay()).belay];
   const [forgetOne, forgetOther] = [closeOnSignals(one), closeOnSignals(other)];
   forgetOne();
   forgetOne();

@@ -1,6 +1,6 @@
 // A stop is decided in the tick in which it is called: nothing in front of it can hold it up, not even the store.
 import { describe, expect, test } from "vitest";
-import { logOf, openHouse, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { logOf, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { STOP_UNRECORDED } from "../core/errors.ts";
 import { LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS, STORE_WAIT_MS } from "../core/limits.ts";
 import type { Turn } from "../ports/agent.ts";
@@ -11,11 +11,11 @@ import { manualClock, settled } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 import type { Session } from "./session.ts";
 
-async function opened(acts: Parameters<typeof openHouse>[0] = {}, options: Parameters<typeof openHouse>[1] = {}) {
+async function opened(acts: Parameters<typeof openTestBelay>[0] = {}, options: Parameters<typeof openTestBelay>[1] = {}) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
   const spawner = scriptedSpawner({ clock });
-  const house = await openHouse(acts, { clock, store, processes: { spawner }, graceMs: 1_000, ...options });
+  const house = await openTestBelay(acts, { clock, store, processes: { spawner }, graceMs: 1_000, ...options });
   const session = await house.belay.createSession();
   return { ...house, clock, store, spawner, session };
 }
@@ -348,14 +348,14 @@ describe("G28, G12: a store that never answers", () => {
 test("G33: a session that cannot be loaded is tried again by one timer, however often it was asked for", async () => {
   const clock = manualClock();
   const disk = new MemoryStore({ clock });
-  const first = await openHouse({ a: waits }, { clock, store: disk });
+  const first = await openTestBelay({ a: waits }, { clock, store: disk });
   const session = await first.belay.createSession();
   session.prompt("a");
   await first.began("a");
   // A second life of the same disk, which cannot read this session.
   const store = faultyStore(disk);
   store.always("load", { kind: "fail", code: "store_corrupt" });
-  const second = await openHouse({}, { clock, store });
+  const second = await openTestBelay({}, { clock, store });
   await clock.advance(20_000);
   for (let asked = 0; asked < 100; asked += 1) {
     await expect(second.belay.session(session.id).prompt("b").accepted).rejects.toMatchObject({

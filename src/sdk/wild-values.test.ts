@@ -1,6 +1,6 @@
 // What agents and tools throw and return can be anything. Nothing of it may leave a run that neither ends nor stops.
 import { describe, expect, test } from "vitest";
-import { logOf, openHouse } from "../../test/fixtures/belay.ts";
+import { logOf, openTestBelay } from "../../test/fixtures/belay.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
 import type { Agent, Execute, LiveCall, Turn } from "../ports/agent.ts";
 import type { Belay } from "./belay.ts";
@@ -68,7 +68,7 @@ const RESULTS: Readonly<Record<string, () => unknown>> = {
 /** The first turn of a session does this, and the next one says `done`. */
 async function outcomeAfter(first: (turn: Turn) => unknown) {
   const agent = ((turn: Turn) => (turn.prompt.text === "wild" ? first(turn) : "done")) as Agent;
-  const { belay } = await openHouse({}, { agent });
+  const { belay } = await openTestBelay({}, { agent });
   const session = await belay.createSession();
   const outcome = await session.prompt("wild").outcome;
   // The session goes on, and its log is a lawful one.
@@ -203,7 +203,7 @@ describe("G3: whoever asks for something with what cannot be recorded is refused
   };
 
   test.each(Object.keys(asks))("%s", async (name) => {
-    const { belay } = await openHouse();
+    const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const before = await logOf(session);
     for (const [what, make] of Object.entries(RETURNED)) {

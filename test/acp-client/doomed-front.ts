@@ -1,8 +1,8 @@
 // A Belay over a foreign agent, that will be killed in the middle of a prompt. Says when the prompt is under way.
-import { foreignHouse, said } from "./external-agent-fixture.ts";
+import { externalAgentFixture, said } from "./external-agent-fixture.ts";
 
 const [dir = "", memory = "", mark = ""] = process.argv.slice(2);
-const { session } = await foreignHouse({ dir, skills: { memory, restores: "load" } });
+const { session } = await externalAgentFixture({ dir, skills: { memory, restores: "load" } });
 await session.prompt("echo first").outcome;
 const run = session.prompt(`deaf ${mark}`);
 const queued = session.prompt("recall");

@@ -23,7 +23,7 @@ export const commandOf = (skills: Skills): readonly [string, ...string[]] => [
   JSON.stringify(skills),
 ];
 
-export interface ForeignHouse extends AsyncDisposable {
+export interface ExternalAgentFixture extends AsyncDisposable {
   readonly belay: Belay;
   readonly session: Session;
   readonly dir: string;
@@ -31,7 +31,7 @@ export interface ForeignHouse extends AsyncDisposable {
   readonly late: readonly Notice[];
 }
 
-export interface HouseOptions {
+export interface FixtureOptions {
   readonly skills?: Skills;
   readonly agent?: Partial<ExternalAgentOptions>;
   readonly belay?: Partial<BelayOptions>;
@@ -39,7 +39,7 @@ export interface HouseOptions {
   readonly dir?: string;
 }
 
-export async function foreignHouse(options: HouseOptions = {}): Promise<ForeignHouse> {
+export async function externalAgentFixture(options: FixtureOptions = {}): Promise<ExternalAgentFixture> {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "belay-foreign-"));
   const command = commandOf(options.skills ?? {});
   const agent = externalAgent({ command, cwd: dir, name: "foreign", ...options.agent });

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { asked, called, done, facts, flaws, foreignHouse, said } from "./external-agent-fixture.ts";
+import { asked, called, done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
 
 test("a foreign agent answers: its words are the run's, its thoughts are not kept", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const { text, outcome } = await done(house.session.prompt("echo hello"));
   expect(outcome).toEqual({ kind: "completed" });
   expect(text).toBe("hello indeed");
@@ -16,7 +16,7 @@ test("a foreign agent answers: its words are the run's, its thoughts are not kep
 });
 
 test("one process and one session of its own serve all runs of a session, in their order", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const runs = ["echo one", "echo two", "recall"].map((text) => house.session.prompt(text));
   const ends = await Promise.all(runs.map(done));
   expect(ends.map(({ text }) => text)).toEqual(["one indeed", "two indeed", "I remember: echo one | echo two"]);
@@ -24,7 +24,7 @@ test("one process and one session of its own serve all runs of a session, in the
 });
 
 test("its calls are calls of Belay: with their input, result, changes and failures", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   await done(house.session.prompt("tools"));
   const requested = await facts(house.session, "call.requested");
   const settled = await facts(house.session, "call.settled");
@@ -43,7 +43,7 @@ test("its calls are calls of Belay: with their input, result, changes and failur
 });
 
 test("leave that it asks for is an approval of exactly that call: allowed, denied, and remembered", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const first = house.session.prompt("ask");
   const question = await asked(house.session);
   expect(question.about).toMatchObject({ kind: "approval", name: "Remove x", input: { command: "rm x" } });
@@ -59,7 +59,7 @@ test("leave that it asks for is an approval of exactly that call: allowed, denie
 });
 
 test("a call that has begun and asks for more leave puts a question with the agent's own words", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("twice");
   await house.belay.questions.allow((await asked(house.session)).id);
   const question = await asked(house.session);
@@ -70,7 +70,7 @@ test("a call that has begun and asks for more leave puts a question with the age
 });
 
 test("a question that the agent takes back is answered at once, and nobody is asked any more", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const file = join(house.dir, "go");
   const run = house.session.prompt(`withdraw ${file}`);
   await asked(house.session);
@@ -83,7 +83,7 @@ test("a question that the agent takes back is answered at once, and nobody is as
 });
 
 test("a cancel answers an open question of the agent at once, and nothing was allowed", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("ask");
   await asked(house.session);
   await run.cancel();
@@ -96,7 +96,7 @@ test("a cancel answers an open question of the agent at once, and nothing was al
 });
 
 test("one call of an agent that can do that is stopped alone, and its run goes on", async () => {
-  await using house = await foreignHouse({ skills: { cancelsCalls: true } });
+  await using house = await externalAgentFixture({ skills: { cancelsCalls: true } });
   const run = house.session.prompt("one");
   const call = await called(run, "One of many");
   expect(await house.belay.cancel(call, { waitMs: 5_000 })).toMatchObject({ kind: "stopping", first: true });
@@ -110,7 +110,7 @@ test("one call of an agent that can do that is stopped alone, and its run goes o
 });
 
 test("what people say meanwhile is handed to an agent that can take it in", async () => {
-  await using house = await foreignHouse({ skills: { steers: true } });
+  await using house = await externalAgentFixture({ skills: { steers: true } });
   const run = house.session.prompt("steered");
   await said(run, "listening");
   const steer = house.session.prompt("turn left", { delivery: "steer" });
@@ -119,7 +119,7 @@ test("what people say meanwhile is handed to an agent that can take it in", asyn
 });
 
 test("what an agent says it could not take in is said once more, when its prompt has ended", async () => {
-  await using house = await foreignHouse({ skills: { steers: "refuses" } });
+  await using house = await externalAgentFixture({ skills: { steers: "refuses" } });
   const run = house.session.prompt("steered");
   await said(run, "listening");
   house.session.prompt("echo once more", { delivery: "steer" });
@@ -131,17 +131,17 @@ test("what a client brought along is handed on as far as the agent can take it, 
   const remote = { type: "http", name: "far", url: "http://127.0.0.1:1/", headers: [] };
   const sessions = () => ({ mcpServers: [server("near"), remote], additionalDirectories: ["/srv"] });
   {
-    await using house = await foreignHouse({ agent: { sessions } });
+    await using house = await externalAgentFixture({ agent: { sessions } });
     const { text } = await done(house.session.prompt("luggage"));
     expect(text).toBe('[foreign cannot take these MCP servers: far.]\n\n{"servers":["near"],"further":[]}');
   }
-  await using house = await foreignHouse({ agent: { sessions }, skills: { takes: "everything" } });
+  await using house = await externalAgentFixture({ agent: { sessions }, skills: { takes: "everything" } });
   const { text } = await done(house.session.prompt("luggage"));
   expect(JSON.parse(text)).toEqual({ servers: ["near", "far"], further: ["/srv"] });
 });
 
 test("to an agent that cannot, it is said when its prompt has ended, in the same run", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const file = join(house.dir, "go");
   const run = house.session.prompt(`finish ${file}`);
   await said(run, "waiting for a file");
@@ -158,7 +158,7 @@ test("G35: it has its user's keys and works in the session's directory, and has 
   const inherit = { ...process.env, SOME_API_KEY: "k-123", BELAY_TOKEN: "secret", LD_PRELOAD: "" };
   const agent = { inherit, env: { BELAY_TOKEN: "secret" } };
   mkdirSync(join(dir, "project"));
-  const house = await foreignHouse({ dir, agent });
+  const house = await externalAgentFixture({ dir, agent });
   try {
     const session = await house.belay.createSession({ cwd: join(dir, "project") });
     const { text } = await done(session.prompt("where"));
@@ -170,7 +170,7 @@ test("G35: it has its user's keys and works in the session's directory, and has 
 });
 
 test("an answer that was cut at its length says so; one that ends as cancelled by itself has failed", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   expect((await done(house.session.prompt("length"))).outcome).toEqual({ kind: "completed", finish: "length" });
   const { text, outcome } = await done(house.session.prompt("quit"));
   expect(text).toBe("I stop");
@@ -182,7 +182,7 @@ test("an answer that was cut at its length says so; one that ends as cancelled b
 });
 
 test("its own error fails the run in its own words, and the next prompt finds it well", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const { outcome } = await done(house.session.prompt("error"));
   expect(outcome).toEqual({ kind: "failed", code: "agent_failed", message: "foreign failed: The model is tired." });
   expect((await done(house.session.prompt("echo fine"))).text).toBe("fine indeed");
@@ -192,19 +192,19 @@ test("its own error fails the run in its own words, and the next prompt finds it
 test("a host's rule that forbids a call is kept: what the agent did unasked is the last thing it does", async () => {
   const beforeCall = ({ name }: { readonly name: string }) =>
     name === "Long work" ? ({ kind: "deny", note: "not here" } as const) : undefined;
-  await using house = await foreignHouse({ belay: { hooks: { beforeCall } } });
+  await using house = await externalAgentFixture({ belay: { hooks: { beforeCall } } });
   const { outcome } = await done(house.session.prompt("wait"));
   const note = "foreign did what a rule of the host forbids, unasked: Long work";
   expect(outcome).toEqual({ kind: "cancelled", reason: { kind: "policy", note } });
 });
 
 test("what it prints besides its messages is passed over", async () => {
-  await using house = await foreignHouse({ skills: { first: "garbage" } });
+  await using house = await externalAgentFixture({ skills: { first: "garbage" } });
   expect((await done(house.session.prompt("echo hello"))).text).toBe("hello indeed");
 });
 
 test("a process that nobody works with is ended after a while, and started again when it is needed", async () => {
-  await using house = await foreignHouse({ agent: { idleMs: 1 } });
+  await using house = await externalAgentFixture({ agent: { idleMs: 1 } });
   await done(house.session.prompt("echo one"));
   const [process] = await house.session.processes.list();
   if (process !== undefined) await (await house.session.processes.get(process.id)).wait();
@@ -214,7 +214,7 @@ test("a process that nobody works with is ended after a while, and started again
 });
 
 test("G33: so many processes are kept that nobody works with; the one that waited longest is ended", async () => {
-  await using house = await foreignHouse({ agent: { idleMax: 1 } });
+  await using house = await externalAgentFixture({ agent: { idleMax: 1 } });
   await done(house.session.prompt("echo one"));
   const other = await house.belay.createSession();
   const [first] = await house.session.processes.list();

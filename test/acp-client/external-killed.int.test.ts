@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { done, facts, flaws, foreignHouse, said } from "./external-agent-fixture.ts";
+import { done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
 
 let dir = "";
 let memory = "";
@@ -25,7 +25,7 @@ test("G20, G25: after kill -9 the prompt is lost and not sent again, its tree is
   await markedAtLeast(id, 2);
   front.kill("SIGKILL");
   await once(front, "exit");
-  const house = await foreignHouse({ dir, skills: { memory, restores: "load" } });
+  const house = await externalAgentFixture({ dir, skills: { memory, restores: "load" } });
   expect(marked(id)).toEqual([]);
   const [, cut, next] = (await house.session.runs()).toReversed();
   expect(await (await house.belay.run(cut?.id ?? "")).outcome).toEqual({ kind: "lost" });
@@ -39,12 +39,12 @@ test("G20, G25: after kill -9 the prompt is lost and not sent again, its tree is
 test("G25: set down by a shutdown in order, the agent is told to go on, and not simply asked again", async () => {
   const skills = { memory, restores: "load" } as const;
   const file = join(dir, "go");
-  const first = await foreignHouse({ dir, skills });
+  const first = await externalAgentFixture({ dir, skills });
   const run = first.session.prompt(`finish ${file}`);
   await said(run, "waiting for a file");
   await first.belay.close({ mode: "park" });
   mkdirSync(file);
-  const second = await foreignHouse({ dir, skills });
+  const second = await externalAgentFixture({ dir, skills });
   const taken = await second.belay.run(run.id);
   expect(await taken.outcome).toEqual({ kind: "completed" });
   const { text } = await done(second.session.prompt("recall"));

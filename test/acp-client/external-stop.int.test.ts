@@ -1,12 +1,12 @@
 // The stop button on somebody else's program: asked, asked again, ended as a tree; within the grace, and told truly.
 import { expect, test } from "vitest";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { called, done, facts, flaws, foreignHouse, said } from "./external-agent-fixture.ts";
+import { called, done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
 
 const CANCELLED = { kind: "cancelled", reason: { kind: "user" } };
 
 test("an agent that stops when it is asked to is kept, with its memory", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("wait");
   await called(run, "Long work");
   await run.cancel();
@@ -19,7 +19,7 @@ test("an agent that stops when it is asked to is kept, with its memory", async (
 });
 
 test("a cancel of the whole session asks the agent to stop, and does not end the agent", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("wait");
   const queued = house.session.prompt("echo later");
   await said(run, "waiting");
@@ -31,7 +31,7 @@ test("a cancel of the whole session asks the agent to stop, and does not end the
 });
 
 test("an agent that hears only the cancel of its request is asked that way, and kept", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("again");
   await said(run, "waiting");
   await run.cancel();
@@ -40,7 +40,7 @@ test("an agent that hears only the cancel of its request is asked that way, and 
 });
 
 test("G12, G19: an agent deaf to everything is ended with its whole tree, and nothing is abandoned", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const id = mark();
   await done(house.session.prompt("echo first"));
   const run = house.session.prompt(`deaf ${id}`);
@@ -65,7 +65,7 @@ test("G12, G19: an agent deaf to everything is ended with its whole tree, and no
 });
 
 test("a call of an agent that cannot stop one alone is given up by name, and the run goes on", async () => {
-  await using house = await foreignHouse({ belay: { graceMs: 100 } });
+  await using house = await externalAgentFixture({ belay: { graceMs: 100 } });
   const run = house.session.prompt("wait");
   expect(await house.belay.cancel(await called(run, "Long work"), { waitMs: 5_000 })).toMatchObject({
     kind: "stopping",
@@ -77,7 +77,7 @@ test("a call of an agent that cannot stop one alone is given up by name, and the
 });
 
 test("G19: the end of the session ends the agent with everything it has started", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const id = mark();
   const run = house.session.prompt(`deaf ${id}`);
   await said(run, "up");
@@ -91,7 +91,7 @@ test("G19: the end of the session ends the agent with everything it has started"
 });
 
 test("a run that is cancelled while its agent is still being greeted leaves no process", async () => {
-  await using house = await foreignHouse({ skills: { first: "silence" } });
+  await using house = await externalAgentFixture({ skills: { first: "silence" } });
   const run = house.session.prompt("echo hello");
   for await (const event of house.session.events()) if (event.type === "process.started") break;
   await run.cancel();

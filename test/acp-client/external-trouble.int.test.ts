@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { done, facts, flaws, foreignHouse } from "./external-agent-fixture.ts";
+import { done, facts, flaws, externalAgentFixture } from "./external-agent-fixture.ts";
 import type { Skills } from "./external-program.ts";
 
 let dir = "";
@@ -14,7 +14,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 async function failure(skills: Skills, command?: readonly [string, ...string[]]): Promise<string> {
   const agent = { startMs: 5_000, ...(command === undefined ? {} : { command }) };
-  await using house = await foreignHouse({ skills, agent });
+  await using house = await externalAgentFixture({ skills, agent });
   const { outcome } = await done(house.session.prompt("echo hello"));
   expect(outcome).toMatchObject({ kind: "failed" });
   expect(await house.session.processes.list()).toEqual([]);
@@ -39,7 +39,7 @@ test("a program that does not speak the protocol is told of with what it said in
 });
 
 test("a program that never answers is ended after a limit", async () => {
-  await using house = await foreignHouse({ skills: { first: "silence" }, agent: { startMs: 50 } });
+  await using house = await externalAgentFixture({ skills: { first: "silence" }, agent: { startMs: 50 } });
   const { outcome } = await done(house.session.prompt("echo hello"));
   expect(outcome).toMatchObject({ kind: "failed", code: "agent_unusable" });
   expect(outcome).toMatchObject({ message: expect.stringContaining("did not answer initialize within 50 ms") });
@@ -61,7 +61,7 @@ test("a line without an end is not held: the agent is ended", async () => {
 });
 
 test("G17: a crash in the middle fails the run in words, and says of its calls that nobody knows", async () => {
-  await using house = await foreignHouse({ skills: { memory: dir, restores: "load" } });
+  await using house = await externalAgentFixture({ skills: { memory: dir, restores: "load" } });
   await done(house.session.prompt("echo first"));
   const { text, outcome } = await done(house.session.prompt("crash"));
   expect(text).toBe("so far so good");
@@ -86,10 +86,10 @@ test.each(["load", "resume"] as const)(
   "its session is taken up again after a restart of Belay: %s",
   async (restores) => {
     const skills = { memory: dir, restores };
-    const first = await foreignHouse({ dir, skills });
+    const first = await externalAgentFixture({ dir, skills });
     await done(first.session.prompt("echo first"));
     await first[Symbol.asyncDispose]();
-    const second = await foreignHouse({ dir, skills });
+    const second = await externalAgentFixture({ dir, skills });
     expect((await done(second.session.prompt("recall"))).text).toBe("I remember: echo first");
     expect(await flaws(second.session)).toEqual([]);
     await second[Symbol.asyncDispose]();
@@ -98,12 +98,12 @@ test.each(["load", "resume"] as const)(
 
 test("an agent that has lost its session is given what was said, and people are told", async () => {
   const skills = { memory: dir, restores: "load" } as const;
-  const first = await foreignHouse({ dir, skills });
+  const first = await externalAgentFixture({ dir, skills });
   await done(first.session.prompt("echo first"));
   await first[Symbol.asyncDispose]();
   const [made] = readdirSync(dir).filter((one) => one.startsWith("own-"));
   rmSync(join(dir, made ?? ""));
-  const second = await foreignHouse({ dir, skills });
+  const second = await externalAgentFixture({ dir, skills });
   await done(second.session.prompt("echo second"));
   const { text } = await done(second.session.prompt("recall"));
   expect(text).toContain("What was said in this session so far:");

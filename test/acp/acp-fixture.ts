@@ -22,7 +22,7 @@ import { inMemory, type Line } from "./byte-line.ts";
 import { Gates } from "./gates.ts";
 import { agent } from "./script-agent.ts";
 
-export interface Stage {
+export interface AcpFixture {
   /** Where its sessions work, and where their gates are. */
   readonly dir: string;
   readonly gates: Gates;
@@ -32,7 +32,7 @@ export interface Stage {
 
 export type Transport = "memory" | "stdio" | "websocket" | "http";
 
-export async function openStage(transport: Transport): Promise<Stage> {
+export async function openAcpFixture(transport: Transport): Promise<AcpFixture> {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), "belay-acp-")));
   const gates = await Gates.open(dir);
   const { connect, close } = await WAYS[transport](dir);
@@ -48,7 +48,7 @@ export async function openStage(transport: Transport): Promise<Stage> {
   };
 }
 
-type Way = (dir: string) => Promise<Pick<Stage, "connect" | "close">>;
+type Way = (dir: string) => Promise<Pick<AcpFixture, "connect" | "close">>;
 
 const WAYS: Readonly<Record<Transport, Way>> = {
   memory: async () => {
@@ -111,7 +111,7 @@ class StdioLine implements Line {
   }
 }
 
-async function served(open: (port: number) => Stream): Promise<Pick<Stage, "connect" | "close">> {
+async function served(open: (port: number) => Stream): Promise<Pick<AcpFixture, "connect" | "close">> {
   const belay = await openHere();
   const clock = systemClock;
   const actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };

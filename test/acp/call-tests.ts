@@ -1,9 +1,9 @@
 // One call is stopped and its run goes on; what the client is asked before a call; on any transport, in either version.
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./session-fixture.ts";
+import type { SessionFixture } from "./session-fixture.ts";
 import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
-export function callTests(scene: Scene): void {
+export function callTests(scene: SessionFixture): void {
   const isFirst = scene.version === 1;
   const method = isFirst ? "_belay/tool_call/cancel" : "tool_call/cancel";
   const stopped = isFirst ? "failed" : "cancelled";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./session-fixture.ts";
+import type { SessionFixture } from "./session-fixture.ts";
 import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
 /** How many processes of this machine have this word in what they were started with; one that is about to become
@@ -19,7 +19,7 @@ const alive = (word: string): number =>
       }
     }).length;
 
-export function cancelTests(scene: Scene): void {
+export function cancelTests(scene: SessionFixture): void {
   const isFirst = scene.version === 1;
 
   describe("G27: a cancel", () => {

@@ -5,11 +5,11 @@ import { callTests } from "./call-tests.ts";
 import { cancelTests } from "./cancel-tests.ts";
 import { historyTests } from "./history-tests.ts";
 import { promptTests } from "./prompt-tests.ts";
-import { Scene } from "./session-fixture.ts";
+import { SessionFixture } from "./session-fixture.ts";
 import type { Version } from "./transcript.ts";
 
 export function everyTest(transport: Transport, version: Version): void {
-  const scene = new Scene(transport, version);
+  const scene = new SessionFixture(transport, version);
   promptTests(scene);
   cancelTests(scene);
   callTests(scene);

@@ -1,6 +1,6 @@
 // What was found with foreign agents that speak the protocol badly: what is said of them must be true.
 import { expect, test } from "vitest";
-import { foreignHouse } from "../acp-client/external-agent-fixture.ts";
+import { externalAgentFixture } from "../acp-client/external-agent-fixture.ts";
 
 /** A program that greets, opens a session, and answers each prompt with the lines it was given. */
 const BAD = `
@@ -17,7 +17,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 
 async function outcomeOf(...lines: readonly string[]) {
   const command = [process.execPath, "-e", BAD, JSON.stringify(lines)] as const;
-  await using house = await foreignHouse({ agent: { command } });
+  await using house = await externalAgentFixture({ agent: { command } });
   return await house.session.prompt("go").outcome;
 }
 

@@ -1,7 +1,7 @@
 // Sessions that are loaded, listed, closed, deleted, left and returned to; on any transport, in either version.
 import { describe, expect, test } from "vitest";
 import type { PeerSession } from "./peer.ts";
-import type { Scene } from "./session-fixture.ts";
+import type { SessionFixture } from "./session-fixture.ts";
 import { fieldsOf, textOf } from "./transcript.ts";
 
 /** What people asked, as it is told. */
@@ -13,7 +13,7 @@ function asked(session: PeerSession): readonly string[] {
   });
 }
 
-export function historyTests(scene: Scene): void {
+export function historyTests(scene: SessionFixture): void {
   const isFirst = scene.version === 1;
 
   async function listed(): Promise<readonly string[]> {

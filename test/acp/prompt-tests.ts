@@ -1,9 +1,9 @@
 // Prompts on any transport, in either version: said, queued, steered, failed.
 import { describe, expect, test } from "vitest";
-import type { Scene } from "./session-fixture.ts";
+import type { SessionFixture } from "./session-fixture.ts";
 import { belayOf, fieldsOf } from "./transcript.ts";
 
-export function promptTests(scene: Scene): void {
+export function promptTests(scene: SessionFixture): void {
   const isFirst = scene.version === 1;
 
   describe("prompts", () => {

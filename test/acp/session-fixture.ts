@@ -1,7 +1,7 @@
 // What one set of tests shares: a way to reach Belay, a version of the protocol, and an editor that is connected.
 // After each test every law of the protocol holds, and at the end every message was a valid one.
 import { afterAll, afterEach, beforeAll, expect, onTestFailed } from "vitest";
-import { openStage, type Stage, type Transport } from "./acp-fixture.ts";
+import { openAcpFixture, type AcpFixture, type Transport } from "./acp-fixture.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { Peer, type PeerSession, type Permits } from "./peer.ts";
@@ -9,10 +9,10 @@ import type { Said, Version } from "./transcript.ts";
 
 const OPEN_MS_MAX = 60_000;
 
-export class Scene {
+export class SessionFixture {
   readonly version: Version;
   readonly transport: Transport;
-  #stage: Stage | undefined;
+  #stage: AcpFixture | undefined;
   #peers: Peer[] = [];
   #names = 0;
 
@@ -20,7 +20,7 @@ export class Scene {
     this.transport = transport;
     this.version = version;
     beforeAll(async () => {
-      this.#stage = await openStage(transport);
+      this.#stage = await openAcpFixture(transport);
       await this.connect();
     }, OPEN_MS_MAX);
     afterEach(() => {
@@ -37,12 +37,12 @@ export class Scene {
     }, OPEN_MS_MAX);
   }
 
-  get stage(): Stage {
+  get stage(): AcpFixture {
     if (this.#stage === undefined) throw new Error("The scene was not opened.");
     return this.#stage;
   }
 
-  get gates(): Stage["gates"] {
+  get gates(): AcpFixture["gates"] {
     return this.stage.gates;
   }
 

@@ -12,7 +12,7 @@ export interface Opened {
 
 export type Open = (agent: Agent) => Promise<Opened>;
 
-export interface Stage {
+export interface ControlFixture {
   readonly agent: ScriptedAgent;
   readonly control: BelayControl;
   readonly session: SessionControl;
@@ -24,7 +24,7 @@ export const MODES = [
 ] as const;
 
 /** An open control with a session, and an agent whose turns the test drives. */
-export async function staged(open: Open): Promise<Stage> {
+export async function staged(open: Open): Promise<ControlFixture> {
   const agent = Object.assign(scriptedAgent(), { modes: MODES, mode: "auto" });
   const { control, close } = await open(agent);
   onTestFinished(close);

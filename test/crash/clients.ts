@@ -48,7 +48,7 @@ const DELIVERIES = [
 /** Before a follower that was given up asks again. */
 const FOLLOW_AGAIN_MS = 50;
 
-export class Crowd {
+export class LoadClients {
   readonly #chooser: Chooser;
   readonly #name: string;
   readonly #requests: CallerRequest[] = [];

@@ -29,7 +29,7 @@ const hurriedClock: Clock = {
   after: (ms, call, kind) => webClock.after(ms <= PAUSE_MS_MAX ? ms / HURRY : ms, call, kind),
 };
 
-export class Stage {
+export class CrashFixture {
   readonly dir: string;
   readonly store: string;
   readonly hits: string;

@@ -10,8 +10,8 @@ import type { Message } from "../../src/core/read/transcript.ts";
 import type { FollowerSlice } from "../oracle/caller-history.ts";
 import { marked, markOf } from "../trees/shapes.ts";
 import { checkRound, type Verdict } from "./check.ts";
-import { Crowd } from "./clients.ts";
-import { linesOf, Stage } from "./crash-fixture.ts";
+import { LoadClients } from "./clients.ts";
+import { linesOf, CrashFixture } from "./crash-fixture.ts";
 import { type Death, Deaths, servingMs } from "./deaths.ts";
 import { readEffects } from "./effects.ts";
 import type { Finding, FindingKind } from "./finding.ts";
@@ -84,9 +84,9 @@ export async function playRound(wish: RoundWish): Promise<RoundResult> {
 class Round {
   readonly #wish: RoundWish;
   readonly #chooser: Chooser;
-  readonly #stage: Stage;
+  readonly #stage: CrashFixture;
   readonly #deaths: Deaths;
-  readonly #crowd: Crowd;
+  readonly #crowd: LoadClients;
   readonly #before: FollowerSlice[] = [];
   readonly #findings: Finding[] = [];
   readonly #marks: string[] = [];
@@ -102,9 +102,9 @@ class Round {
     const { seed, number, dir, points } = wish;
     this.#wish = wish;
     this.#chooser = new SeededChooser(seed * 100_003 + number);
-    this.#stage = new Stage(dir, number % 2 === 0 ? "socket" : "tcp");
+    this.#stage = new CrashFixture(dir, number % 2 === 0 ? "socket" : "tcp");
     this.#deaths = new Deaths(this.#chooser, points);
-    this.#crowd = new Crowd(this.#chooser, `r${number}`);
+    this.#crowd = new LoadClients(this.#chooser, `r${number}`);
     this.#sessions = Array.from({ length: SESSIONS }, (_, index): SessionId => `ses_r${number}s${index}`);
     // A new file, or one of an earlier version.
     const version = number % 3;

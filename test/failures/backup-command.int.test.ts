@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test, vi } from "vitest";
 import { backUp } from "../../src/cli/commands/backup/backup.ts";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
-import { logOf, openHouse } from "../fixtures/belay.ts";
+import { logOf, openTestBelay } from "../fixtures/belay.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 const folder = mkdtempSync(join(tmpdir(), "belay-backup-command-"));
@@ -16,7 +16,7 @@ const options = (file: string, name: string) => ({ file, directory: join(folder,
 
 test("G37: a backup that is taken while prompts are accepted is verified, and a server goes on from it", async () => {
   const file = join(folder, "belay.db");
-  const house = await openHouse({}, { store: file });
+  const house = await openTestBelay({}, { store: file });
   const session = await house.belay.createSession();
   const before: string[] = [];
   for (let count = 0; count < 20; count += 1) {
@@ -31,7 +31,7 @@ test("G37: a backup that is taken while prompts are accepted is verified, and a 
   // Restored: the directory is put in the place of the old one, and opened.
   const restored = join(folder, "copy", "belay.db");
   expect(existsSync(`${restored}.mark`)).toBe(false);
-  const next = await openHouse({}, { store: restored });
+  const next = await openTestBelay({}, { store: restored });
   const again = next.belay.session(session.id);
   for (const id of before) expect(await (await next.belay.run(id)).outcome).toEqual({ kind: "completed" });
   expect(await again.prompt("after").outcome).toEqual({ kind: "completed" });
@@ -41,7 +41,7 @@ test("G37: a backup that is taken while prompts are accepted is verified, and a 
 
 test("a backup is refused where something is already, and leaves nothing when the store cannot be read", async () => {
   const file = join(folder, "torn.db");
-  const house = await openHouse({}, { store: file });
+  const house = await openTestBelay({}, { store: file });
   await (await house.belay.createSession()).prompt("hello").outcome;
   await house.belay.close();
   expect(backUp(options(file, "once"))).toBe(0);
@@ -54,7 +54,7 @@ test("a backup is refused where something is already, and leaves nothing when th
 
 test("G37: a store of a newer version is refused by a backup and by a start, and is not touched", async () => {
   const file = join(folder, "newer.db");
-  const house = await openHouse({}, { store: file });
+  const house = await openTestBelay({}, { store: file });
   await house.belay.close();
   const database = new DatabaseSync(file);
   database.exec("PRAGMA user_version = 999");
@@ -62,13 +62,13 @@ test("G37: a store of a newer version is refused by a backup and by a start, and
   const before = readFileSync(file);
   const code = expect.objectContaining({ code: "store_newer" });
   expect(() => backUp(options(file, "newer"))).toThrow(code);
-  await expect(openHouse({}, { store: file })).rejects.toThrow(code);
+  await expect(openTestBelay({}, { store: file })).rejects.toThrow(code);
   expect(readFileSync(file)).toEqual(before);
 });
 
 test("a file of a version that could not shrink can shrink once opened, and so can its backup", async () => {
   const file = join(folder, "old.db");
-  const house = await openHouse({}, { store: file });
+  const house = await openTestBelay({}, { store: file });
   const session = await house.belay.createSession();
   for (let count = 0; count < 40; count += 1) await session.prompt(`x${"y".repeat(20_000)}${count}`).outcome;
   await house.belay.close();
@@ -83,7 +83,7 @@ test("a file of a version that could not shrink can shrink once opened, and so c
   const size = statSync(file).size;
   expect(size).toBeGreaterThan(800_000);
   const limits = { overall: { sessions: 1 } };
-  const next = await openHouse({}, { store: file, retention: limits });
+  const next = await openTestBelay({}, { store: file, retention: limits });
   await next.belay.session(session.id).delete();
   await next.belay.createSession();
   await vi.waitFor(async () => expect((await next.belay.size)?.freeBytes ?? 0).toBe(0), { timeout: 20_000 });

@@ -7,7 +7,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import type { Recorded } from "../../src/core/model/event.ts";
 import { verify, verifyAtRest } from "../../src/core/read/verify.ts";
-import { logOf, openHouse, waits } from "../fixtures/belay.ts";
+import { logOf, openTestBelay, waits } from "../fixtures/belay.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "belay-backup-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ test.each(WAYS)(
   { timeout: 60_000, meta: { id: "store/backup-while-writing" } },
   async (way, copy) => {
     const [file, copied] = ["", "-copy"].map((end) => join(folder, `${way.length}${end}.db`)) as [string, string];
-    const house = await openHouse({ waits }, { store: file });
+    const house = await openTestBelay({ waits }, { store: file });
     const session = await house.belay.createSession();
     const { id: live } = (await house.belay.createSession()).prompt("waits");
     await house.began("waits");
@@ -62,7 +62,7 @@ test.each(WAYS)(
     const accepted = acceptedIn(await logOf(session));
     await house.belay.close({ mode: "cancel" });
 
-    const next = await openHouse({}, { store: copied });
+    const next = await openTestBelay({}, { store: copied });
     const again = next.belay.session(session.id);
     const log = await logOf(again);
     expect(verify(log)).toEqual([]);

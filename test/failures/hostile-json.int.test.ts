@@ -3,21 +3,21 @@ import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { SseParser } from "../../src/wire/sse-parser.ts";
 import { logOf } from "../fixtures/belay.ts";
-import { openServedHouse, type ServedHouse } from "../fixtures/server.ts";
+import { openTestServer, type TestServer } from "../fixtures/server.ts";
 
-const opened: ServedHouse[] = [];
+const opened: TestServer[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((house) => house.close()));
 });
 
-async function open(acts: Parameters<typeof openServedHouse>[0] = {}): Promise<ServedHouse> {
-  const house = await openServedHouse(acts);
+async function open(acts: Parameters<typeof openTestServer>[0] = {}): Promise<TestServer> {
+  const house = await openTestServer(acts);
   opened.push(house);
   return house;
 }
 
 /** Sends exactly these bytes as a body. */
-function post(house: ServedHouse, path: string, body: string): Promise<{ status: number; text: string }> {
+function post(house: TestServer, path: string, body: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: "Bearer ann", "content-type": "application/json" };
     const sent = request({ host: "127.0.0.1", port: house.port, method: "POST", path, headers }, async (response) => {

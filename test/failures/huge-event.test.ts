@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { CALL_BYTES_MAX, TURN_CHARS_MAX } from "../../src/core/limits.ts";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
-import { logOf, openHouse } from "../fixtures/belay.ts";
+import { logOf, openTestBelay } from "../fixtures/belay.ts";
 
 const HUGE = "x".repeat(100 * 1024 * 1024);
 /** An event has a few names and ids besides the one thing that may be large. */
@@ -12,7 +12,7 @@ test("D11: whatever an agent or a tool hands back, no event is larger than its l
   timeout: 60_000,
   meta: { id: "G33/event-size-bounded" },
 }, async () => {
-  const { belay } = await openHouse({
+  const { belay } = await openTestBelay({
     result: async (turn) => told(await turn.call("big", null, () => HUGE)),
     partial: async (turn) => told(await turn.call("big", null, (call) => call.partial(HUGE))),
     throws: async (turn) =>
@@ -47,7 +47,7 @@ test("D11: whatever an agent or a tool hands back, no event is larger than its l
   expect(await end("fails")).toBe("failed: ");
   // One that is as large as it may be is kept whole.
   const most = "y".repeat(CALL_BYTES_MAX - 2);
-  const fits = await openHouse({ fits: async (turn) => told(await turn.call("big", null, () => most)) });
+  const fits = await openTestBelay({ fits: async (turn) => told(await turn.call("big", null, () => most)) });
   expect(await (await fits.belay.createSession()).prompt("fits").text()).toBe("completed");
   const log = await logOf(session);
   const largest = Math.max(...log.map((event) => JSON.stringify(event).length));

@@ -11,7 +11,7 @@ import type { BelayOptions } from "../../src/sdk/belay-options.ts";
 import type { RunHandle } from "../../src/sdk/run.ts";
 import type { Session } from "../../src/sdk/session.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
-import { deaf, gate, type House, logOf, openHouse, waits } from "../fixtures/belay.ts";
+import { deaf, gate, type TestBelay, logOf, openTestBelay, waits } from "../fixtures/belay.ts";
 
 // Files are opened and synced, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });
@@ -47,7 +47,7 @@ async function busyBySession(session: Session): Promise<boolean> {
 }
 
 interface Scene {
-  readonly house: House;
+  readonly house: TestBelay;
   readonly session: Session;
   readonly runs: readonly RunHandle[];
 }
@@ -108,7 +108,7 @@ describe("G24: a run whose worker is gone is taken over at once", () => {
   test.each(PLACES)("$where", { meta: { id: "G24/unattended-run-taken-over" } }, async ({ until, ends }) => {
     const file = freshFile();
     // With a grace without end, nothing is given up before the crash.
-    const house = await openHouse({ waits, deaf, hangs }, { store: file, graceMs: 60_000 });
+    const house = await openTestBelay({ waits, deaf, hangs }, { store: file, graceMs: 60_000 });
     const session = await house.belay.createSession();
     const runs = await until({ house, session });
     expect([await busyByLog(session), await busyBySession(session)]).toEqual([true, true]);
@@ -124,7 +124,7 @@ describe("G24: a run whose worker is gone is taken over at once", () => {
       for (const event of events) if (event.type === "run.settled") open.delete(event.runId);
       if (open.size === 0) over.open();
     };
-    const next = await openHouse({}, { store: image, clock, onRecorded });
+    const next = await openTestBelay({}, { store: image, clock, onRecorded });
     await over.passed;
     const again = next.belay.session(session.id);
     const outcomes = await Promise.all(runs.map(async ({ id }) => (await next.belay.run(id)).outcome));
@@ -141,18 +141,18 @@ describe("G24: a run whose worker is gone is taken over at once", () => {
     meta: { id: "G25/repeated-crash-fails-run" },
   }, async () => {
     let file = freshFile();
-    const houses = [await openHouse({ waits }, { store: file })];
-    const session = await (houses[0] as House).belay.createSession();
+    const houses = [await openTestBelay({ waits }, { store: file })];
+    const session = await (houses[0] as TestBelay).belay.createSession();
     const { id } = session.prompt("waits");
     await houses[0]?.began("waits");
     for (let life = 2; life <= 3; life += 1) {
       file = crashed(file);
-      const house = await openHouse({ waits }, { store: file, clock: manualClock() });
+      const house = await openTestBelay({ waits }, { store: file, clock: manualClock() });
       await house.began("waits");
       expect((await house.belay.session(session.id).explain()).live).toMatchObject({ runId: id, attempt: life });
       houses.push(house);
     }
-    const last = await openHouse({ waits }, { store: crashed(file), clock: manualClock() });
+    const last = await openTestBelay({ waits }, { store: crashed(file), clock: manualClock() });
     houses.push(last);
     expect(await (await last.belay.run(id)).outcome).toMatchObject({ kind: "failed", code: "crash_loop" });
     expect(last.begun).toEqual([]);
@@ -164,7 +164,7 @@ test("C1: whatever its agent throws or returns, a session whose log has no open 
   meta: { id: "G24/busy-follows-the-log" },
 }, async () => {
   const free = gate();
-  const house = await openHouse({
+  const house = await openTestBelay({
     throws: () => {
       throw new Error("at once");
     },

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { verifyAtRest } from "../../src/core/read/verify.ts";
 import { migrate } from "../../src/store/sqlite/file/migrate.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/schema.ts";
-import { logOf, openHouse } from "../fixtures/belay.ts";
+import { logOf, openTestBelay } from "../fixtures/belay.ts";
 
 // Files are opened and synced, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });
@@ -62,7 +62,7 @@ describe.each(versions)("a file of version %i", (version) => {
   test("goes on: what was live is taken up, what waited is run, what has ended stands, keys are known", {
     meta: { id: "G37/old-file-continues" },
   }, async () => {
-    const { belay, begun } = await openHouse({}, { store: remade(version) });
+    const { belay, begun } = await openTestBelay({}, { store: remade(version) });
     const one = belay.session("ses_one");
     // The live run, then what waited behind it; the steer is taken into the turn that is asked again.
     for (const id of ["run_3", "run_6", "run_4"]) {

@@ -4,15 +4,15 @@ import { afterEach, expect, test } from "vitest";
 import { Gate } from "../../src/testing/gate.ts";
 import { SseParser } from "../../src/wire/sse-parser.ts";
 import { untilAborted } from "../fixtures/belay.ts";
-import { openServedHouse, type ServedHouse } from "../fixtures/server.ts";
+import { openTestServer, type TestServer } from "../fixtures/server.ts";
 
-const opened: ServedHouse[] = [];
+const opened: TestServer[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((house) => house.close()));
 });
 
-async function open(acts: Parameters<typeof openServedHouse>[0] = {}): Promise<ServedHouse> {
-  const house = await openServedHouse(acts);
+async function open(acts: Parameters<typeof openTestServer>[0] = {}): Promise<TestServer> {
+  const house = await openTestServer(acts);
   opened.push(house);
   return house;
 }
@@ -75,7 +75,7 @@ test("C10: whoever hears of an outcome, or of a start, sees it in every answer f
 });
 
 /** Reads nothing until it is told to. */
-function dial(house: ServedHouse, path: string): Socket {
+function dial(house: TestServer, path: string): Socket {
   const socket = connect(house.port, "127.0.0.1");
   socket.pause();
   socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${house.port}\r\nauthorization: Bearer ann\r\n\r\n`);

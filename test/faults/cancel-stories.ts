@@ -1,6 +1,6 @@
 // Stories about stops: of sessions, runs, calls, processes and questions, in every phase of their lives.
 import type { CallId } from "../../src/core/model/ids.ts";
-import type { Stage } from "./fault-fixture.ts";
+import type { FaultFixture } from "./fault-fixture.ts";
 import { inSession, type Story } from "./story.ts";
 
 export const CANCEL_STORIES: readonly Story[] = [
@@ -155,11 +155,11 @@ export const CANCEL_STORIES: readonly Story[] = [
   }),
 ];
 
-function cancelCall(stage: Stage, callId: CallId | undefined = stage.last("call.requested")?.callId): void {
+function cancelCall(stage: FaultFixture, callId: CallId | undefined = stage.last("call.requested")?.callId): void {
   if (callId !== undefined) stage.cancelCall(callId);
 }
 
-function answer(stage: Stage, how: "allow" | "deny"): void {
+function answer(stage: FaultFixture, how: "allow" | "deny"): void {
   const questionId = stage.last("question.asked")?.questionId;
   if (questionId === undefined) return;
   const { questions } = stage.life.belay;

@@ -7,19 +7,19 @@ import type { Turn } from "../../src/ports/agent.ts";
 import type { RunControl, SessionControl } from "../../src/ports/control.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { untilAborted } from "../fixtures/belay.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
+import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";
 
 describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout: 60_000 }, () => {
   let disk: SmallDisk;
-  let house: TroubledHouse;
+  let house: FailingServer;
   let session: SessionControl;
   const go = { talk: new Gate() };
 
   beforeEach(async () => {
     disk = smallDisk();
     go.talk = new Gate();
-    house = await troubledHouse(disk.folder, {
+    house = await failingServer(disk.folder, {
       talk: async (turn) => {
         turn.emit("before, ");
         await go.talk.opened;
@@ -186,7 +186,7 @@ async function heard(run: RunControl, type: string): Promise<void> {
 }
 
 /** Asks until it says so: its answers count for a second. */
-async function says(house: TroubledHouse, wanted: string): Promise<number> {
+async function says(house: FailingServer, wanted: string): Promise<number> {
   for (;;) {
     const { status, says: word } = await house.readyz();
     if (word === wanted) return status;

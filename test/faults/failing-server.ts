@@ -12,7 +12,7 @@ import { systemClock } from "../../src/system/system-clock.ts";
 import { openAuditTrail } from "../../src/telemetry/audit/audit-file.ts";
 import type { AuditTrail } from "../../src/telemetry/audit/audit-trail.ts";
 
-export interface TroubledHouse {
+export interface FailingServer {
   readonly belay: Belay;
   readonly client: BelayClient;
   readonly audit: AuditTrail;
@@ -27,11 +27,11 @@ export interface TroubledHouse {
 type Act = (turn: Turn) => Promise<string> | string;
 
 /** The prompt names what its turn does; what it does not name is answered with "done". */
-export async function troubledHouse(
+export async function failingServer(
   folder: string,
   acts: Readonly<Record<string, Act>>,
   files: { readonly store?: string } = {},
-): Promise<TroubledHouse> {
+): Promise<FailingServer> {
   const notices: Notice[] = [];
   const belay = await openBelay({
     store: files.store ?? join(folder, "belay.db"),

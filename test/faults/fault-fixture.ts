@@ -40,7 +40,7 @@ export interface StageOptions {
 
 type EventOf<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
 
-export class Stage implements StageRecords {
+export class FaultFixture implements StageRecords {
   readonly clock: ManualClock = manualClock();
   readonly disk: Disk = makeDisk(this.clock);
   readonly faulty: FaultyStore = faultyStore(this.disk.store);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Turn } from "../../src/ports/agent.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
+import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
 
 /** A command that would go on for ever, in a call. */
 async function sleeps(turn: Turn): Promise<string> {
@@ -21,10 +21,10 @@ async function gone(pid: number): Promise<void> {
 
 describe("D2: another program that holds the database", { timeout: 60_000 }, () => {
   let folder = "";
-  let house: TroubledHouse;
+  let house: FailingServer;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "belay-held-"));
-    house = await troubledHouse(folder, { sleeps });
+    house = await failingServer(folder, { sleeps });
   });
   afterEach(async () => {
     await house.close();

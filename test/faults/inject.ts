@@ -2,7 +2,7 @@
 // meets it. What is broken afterwards is a violation.
 import type { Fault, StoreVerb } from "../../src/testing/faulty-store.ts";
 import { Gate } from "../../src/testing/gate.ts";
-import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, Stage } from "./fault-fixture.ts";
+import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, FaultFixture } from "./fault-fixture.ts";
 import { restAndLook } from "./rest.ts";
 import type { Story } from "./story.ts";
 
@@ -69,7 +69,7 @@ export interface Played {
 
 /** Plays it once. Never throws. */
 export async function play(story: Story, injections: readonly Injection[]): Promise<Played> {
-  const stage = new Stage(story.options);
+  const stage = new FaultFixture(story.options);
   const unheard: string[] = [];
   const hear = (error: unknown): void => void unheard.push(`G33: nobody listened to a rejection: ${String(error)}`);
   process.on("unhandledRejection", hear);
@@ -102,7 +102,7 @@ export async function play(story: Story, injections: readonly Injection[]): Prom
 const WHILE_MS = 1_000;
 const isLate = (fault: FaultName): boolean => fault === "late" || fault === "answer-late";
 
-function plan(stage: Stage, { verb, at, fault }: Injection, gate: Gate): void {
+function plan(stage: FaultFixture, { verb, at, fault }: Injection, gate: Gate): void {
   const kind = toFault(fault, gate);
   if (kind.kind !== "fail") stage.answersLost = true;
   if (fault === "internal") stage.storeFailsInternally = true;
@@ -126,7 +126,7 @@ function toFault(fault: FaultName, until: Gate): Fault {
 }
 
 /** The house closes while the store has not answered; then it does, to nobody; then the house is opened again. */
-async function endWithout(stage: Stage, gate: Gate): Promise<string[]> {
+async function endWithout(stage: FaultFixture, gate: Gate): Promise<string[]> {
   const { life } = stage;
   const closed = stage.hold("close", life.belay.close({ limitMs: CLOSE_LIMIT_MS }));
   await stage.calm();

@@ -1,5 +1,5 @@
 // Stories about processes, sessions that end, people who look, and houses that are started again.
-import type { Stage } from "./fault-fixture.ts";
+import type { FaultFixture } from "./fault-fixture.ts";
 import { inSession, type Story, story } from "./story.ts";
 
 export const LIFE_STORIES: readonly Story[] = [
@@ -158,16 +158,16 @@ export const LIFE_STORIES: readonly Story[] = [
   }),
 ];
 
-function end(stage: Stage): void {
+function end(stage: FaultFixture): void {
   for (const child of stage.life.spawner.children) if (child.end === undefined) child.exit();
 }
 
-function cancelProcess(stage: Stage): void {
+function cancelProcess(stage: FaultFixture): void {
   const processId = stage.last("process.requested")?.processId;
   if (processId !== undefined) stage.cancelProcess(processId);
 }
 
-function look(stage: Stage, runId: string): void {
+function look(stage: FaultFixture, runId: string): void {
   const { a, life } = stage;
   const { belay } = life;
   stage.hold("row", a.row());

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { STOP_UNRECORDED } from "../../src/core/errors.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
-import { exists, startedPid, type TroubledHouse, troubledHouse } from "./failing-server.ts";
+import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
 import { type FrailDisk, frailDisk, SKIPPED } from "./frail-disk.ts";
 
 const acts = {
@@ -23,10 +23,10 @@ const acts = {
 
 describe.skipIf(SKIPPED !== "")(`G28: a disk that can only be read${SKIPPED}`, { timeout: 60_000 }, () => {
   let disk: FrailDisk;
-  let house: TroubledHouse;
+  let house: FailingServer;
   beforeEach(async () => {
     disk = frailDisk();
-    house = await troubledHouse(disk.folder, acts);
+    house = await failingServer(disk.folder, acts);
   });
   afterEach(async () => {
     await house.close();
@@ -52,7 +52,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that can only be read${SKIPPED}`, {
     expect(await house.readyz()).toEqual({ status: 503, says: "trouble" });
     await house.close();
     disk.repair();
-    house = await troubledHouse(disk.folder, acts);
+    house = await failingServer(disk.folder, acts);
     const again = await house.belay.session(session.id);
     expect((await again.row()).head).toBeGreaterThanOrEqual(head);
     const idsOf = async (id: string) => (await (await house.belay.session(id)).runs()).map((one) => one.id).toSorted();

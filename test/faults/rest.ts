@@ -3,14 +3,14 @@ import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
 import { check } from "../oracle/check.ts";
-import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type Stage } from "./fault-fixture.ts";
+import { CLOSE_EXTRA_MS, CLOSE_LIMIT_MS, type FaultFixture } from "./fault-fixture.ts";
 import { evidenceOf, fulfilledValue } from "./tracked-request.ts";
 
 /** Steps from timer to timer. A play at rest needs a few; one that needs more goes round in circles. */
 const STEPS_MAX = 200;
 
 /** Brings everything to rest, looks at it, asks for one more run, ends the house. Answers what is broken. */
-export async function restAndLook(stage: Stage): Promise<readonly string[]> {
+export async function restAndLook(stage: FaultFixture): Promise<readonly string[]> {
   await comeToRest(stage);
   const found = [...contradictions(stage), ...left(stage)];
   if (found.length > 0) return found;
@@ -40,16 +40,16 @@ export async function restAndLook(stage: Stage): Promise<readonly string[]> {
 }
 
 /** What the model finds, each in one sentence that begins with the guarantee. */
-const contradictions = (stage: Stage): readonly string[] =>
+const contradictions = (stage: FaultFixture): readonly string[] =>
   check(evidenceOf(stage)).map(({ guarantee, message }) => `${guarantee}: ${message}`);
 
 /** One that was never made, or was closed, has no next prompt. */
-function canGoOn({ logs }: Stage, session: SessionId): boolean {
+function canGoOn({ logs }: FaultFixture, session: SessionId): boolean {
   const log = logs.get(session) ?? [];
   return log.length > 0 && !log.some(({ type }) => type === "session.closed");
 }
 
-async function comeToRest(stage: Stage): Promise<void> {
+async function comeToRest(stage: FaultFixture): Promise<void> {
   for (let step = 0; step < STEPS_MAX; step += 1) {
     await stage.calm();
     stage.gates.openAll();
@@ -62,13 +62,13 @@ async function comeToRest(stage: Stage): Promise<void> {
   }
 }
 
-function atRest(stage: Stage): boolean {
+function atRest(stage: FaultFixture): boolean {
   const waiting = stage.requests.some(({ state, life }) => state.kind === "pending" && !stage.crashed.has(life));
   return !waiting && unsettled(stage).length === 0 && left(stage).length === 0;
 }
 
 /** Runs and processes that have begun and not ended. */
-function unsettled({ logs }: Stage): readonly string[] {
+function unsettled({ logs }: FaultFixture): readonly string[] {
   return [...logs.values()].flatMap((log) => {
     const open = new Set<string>();
     for (const event of log) note(open, event);
@@ -84,7 +84,7 @@ function note(open: Set<string>, event: Recorded): void {
 }
 
 /** What lies about in a house in which nothing is going on. */
-export function left({ life, prompts, notices }: Stage): readonly string[] {
+export function left({ life, prompts, notices }: FaultFixture): readonly string[] {
   const found: string[] = [];
   for (const lane of life.engine.lanes.all()) {
     const commands = lane.received.length + lane.pending.length + (lane.flight?.entries.length ?? 0);

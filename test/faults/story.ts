@@ -1,11 +1,11 @@
 // A short story over the public library. Each step asks and does not insist: what an earlier fault has prevented is
 // left out, and everything that was asked for is held.
-import type { Stage, StageOptions } from "./fault-fixture.ts";
+import type { FaultFixture, StageOptions } from "./fault-fixture.ts";
 
 export interface Story {
   readonly name: string;
   readonly options: StageOptions;
-  readonly play: (stage: Stage) => Promise<void>;
+  readonly play: (stage: FaultFixture) => Promise<void>;
 }
 
 export const story = (name: string, play: Story["play"], options: StageOptions = {}): Story => ({

@@ -1,13 +1,13 @@
 // What a foreign agent starts belongs to the run in which it was started: its stop ends it, whatever the agent does.
 import { expect, test } from "vitest";
-import { called, done, facts, flaws, foreignHouse, said } from "../acp-client/external-agent-fixture.ts";
+import { called, done, facts, flaws, externalAgentFixture, said } from "../acp-client/external-agent-fixture.ts";
 import { logOf } from "../fixtures/belay.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 
 const SHAPES = ["plain", "setsid", "double fork", "deaf to SIGTERM", "env -i"] as const;
 
 test.each(SHAPES)("G19: a cancel ends the commands of an agent that leaves them running: %s", async (shape) => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const id = mark();
   const run = house.session.prompt(`leak ${id} ${shape}`);
   await said(run, "up");
@@ -25,7 +25,7 @@ test.each(SHAPES)("G19: a cancel ends the commands of an agent that leaves them 
 });
 
 test("G9: a cancel of one run leaves what the agent had running before it; one of the session ends that", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const [kept, ended] = [mark(), mark()];
   await done(house.session.prompt(`leave ${kept} setsid`));
   await markedAtLeast(kept, 2);
@@ -50,7 +50,7 @@ test("G9: a cancel of one run leaves what the agent had running before it; one o
 });
 
 test("G19: what a run has left running ends with the session, and by its own id", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const [first, second] = [mark(), mark()];
   await done(house.session.prompt(`leave ${first} env -i`));
   const [one] = (await house.session.processes.list()).slice(1);
@@ -64,7 +64,7 @@ test("G19: what a run has left running ends with the session, and by its own id"
 });
 
 test("an agent that does not answer after its commands were ended is started again, and that is shown", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const id = mark();
   const run = house.session.prompt(`broken ${id}`);
   await said(run, "up");
@@ -80,7 +80,7 @@ test("an agent that does not answer after its commands were ended is started aga
 test.each(["pending", "no status"])(
   "a call that stays announced (%s) is recorded when it is announced",
   async (how) => {
-    await using house = await foreignHouse();
+    await using house = await externalAgentFixture();
     const id = how === "pending" ? mark() : `8${mark()}`;
     const run = house.session.prompt(`announce ${id}`);
     await called(run, "Run it");
@@ -95,7 +95,7 @@ test.each(["pending", "no status"])(
 );
 
 test("G9: one call is stopped by ending what it has started, and its run goes on", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const id = mark();
   const run = house.session.prompt(`command ${id}`);
   const call = await called(run, "Run it");
@@ -107,7 +107,7 @@ test("G9: one call is stopped by ending what it has started, and its run goes on
 });
 
 test("G15: of two commands at once none is ended alone, and the receipt names what could not be stopped", async () => {
-  await using house = await foreignHouse({ belay: { graceMs: 300 } });
+  await using house = await externalAgentFixture({ belay: { graceMs: 300 } });
   const id = mark();
   const run = house.session.prompt(`commands ${id}`);
   const call = await called(run, "m2");
@@ -123,7 +123,7 @@ test("G15: of two commands at once none is ended alone, and the receipt names wh
 });
 
 test("G17: text and calls keep the agent's order, live and in the log", async () => {
-  await using house = await foreignHouse();
+  await using house = await externalAgentFixture();
   const run = house.session.prompt("order");
   let live = "";
   for await (const event of run) {
@@ -142,7 +142,7 @@ test("G17: text and calls keep the agent's order, live and in the log", async ()
 });
 
 test("a prompt after a stop is not sent to an agent that is being ended", async () => {
-  await using house = await foreignHouse({ belay: { graceMs: 400 } });
+  await using house = await externalAgentFixture({ belay: { graceMs: 400 } });
   await done(house.session.prompt("echo first"));
   for (const _ of Array(5)) {
     const run = house.session.prompt("edge");

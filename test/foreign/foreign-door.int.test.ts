@@ -5,12 +5,12 @@ import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { AgentSessions } from "../../src/protocols/acp/client/agent-sessions.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { invalidMessages } from "../acp/message-schema.ts";
-import { type ForeignHouse, foreignHouse } from "../acp-client/external-agent-fixture.ts";
+import { type ExternalAgentFixture, externalAgentFixture } from "../acp-client/external-agent-fixture.ts";
 import type { Skills } from "../acp-client/external-program.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 
 interface Editor extends AsyncDisposable {
-  readonly house: ForeignHouse;
+  readonly house: ExternalAgentFixture;
   readonly updates: SessionUpdate[];
   readonly sent: AnyMessage[];
   readonly sessionId: string;
@@ -22,7 +22,7 @@ interface Editor extends AsyncDisposable {
 
 async function editor(skills: Skills = {}): Promise<Editor> {
   const updates = new AgentSessions();
-  const house = await foreignHouse({ skills, agent: { updates } });
+  const house = await externalAgentFixture({ skills, agent: { updates } });
   const [toAgent, toClient] = [new TransformStream<AnyMessage>(), new TransformStream<AnyMessage>()];
   const sent: AnyMessage[] = [];
   const spy = new TransformStream<AnyMessage, AnyMessage>({

@@ -6,7 +6,7 @@ import { tool } from "../../src/agent/index.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
 import { MODEL_NAMES } from "../fixtures/provider/models.ts";
 import { startProvider } from "../fixtures/provider/server.ts";
-import { checkLog, goesOn, openStage, tools } from "./model-fixture.ts";
+import { checkLog, goesOn, openModelFixture, tools } from "./model-fixture.ts";
 
 const bodyOf = (request: { readonly body: unknown } | undefined): string => JSON.stringify(request?.body);
 
@@ -23,7 +23,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       ],
       [{ text: "Done." }, { finish: "stop", usage: { input: 200, output: 5 } }],
     ]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");
     expect(await run.outcome).toEqual({ kind: "completed" });
     const second = bodyOf(server.requests[1]);
@@ -54,7 +54,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       ],
       [{ text: "I give up." }],
     ]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");
     expect(await run.outcome).toEqual({ kind: "completed" });
     const last = bodyOf(server.requests[2]);
@@ -77,7 +77,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       [{ call: { name: "write", input: { path: "a" } } }],
       [{ text: "As you wish." }],
     ]);
-    await using stage = await openStage(server, name, { tools: { write } });
+    await using stage = await openModelFixture(server, name, { tools: { write } });
     const { session, belay } = stage;
     const run = session.prompt("go");
     await expect.poll(async () => (await session.questions()).length).toBe(1);
@@ -91,7 +91,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("a steer that comes during a call is in the next request, once, and ends as taken in", async () => {
     await using server = await startProvider([[{ call: { name: "wait", input: {} } }], [{ text: "All right." }]]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const { session, belay } = stage;
     const run = session.prompt("go");
     await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
@@ -110,7 +110,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
   }, async () => {
     const clock = manualClock();
     await using server = await startProvider([[{ status: 429, retryAfter: "7" }], [{ text: "Now." }]]);
-    await using stage = await openStage(server, name, { clock });
+    await using stage = await openModelFixture(server, name, { clock });
     const run = stage.session.prompt("go");
     await expect.poll(() => clock.pending.some((timer) => timer.inMs === 7_000)).toBe(true);
     expect(server.requests.length).toBe(1);
@@ -121,7 +121,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("a stream that breaks after it has said something fails, is not asked again, and its text is kept", async () => {
     await using server = await startProvider([[{ text: "Half of" }, { reset: true }]]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");
     expect(await run.outcome).toMatchObject({ kind: "failed", code: "model_error" });
     expect(await run.text()).toBe("Half of");
@@ -136,7 +136,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
   }, async () => {
     const clock = manualClock();
     await using server = await startProvider([[{ text: "Wait" }, { hold: "here" }, { silence: true }]]);
-    await using stage = await openStage(server, name, { clock, idle: { silentMs: 5_000 } });
+    await using stage = await openModelFixture(server, name, { clock, idle: { silentMs: 5_000 } });
     const run = stage.session.prompt("go");
     const request = await server.request(0);
     await server.reached("here");
@@ -152,7 +152,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     ["refusal", { kind: "completed", finish: "refusal" }],
   ] as const)("an answer that ends by %s is told apart", async (finish, outcome) => {
     await using server = await startProvider([[{ text: "As I was" }, { finish }]]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");
     expect(await run.outcome).toEqual(outcome);
     const [, answer] = await stage.session.transcript();
@@ -162,7 +162,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("a budget that is used up ends the run by policy, before another request", async () => {
     await using server = await startProvider([[{ call: { name: "read", input: { path: "a" } } }]]);
-    await using stage = await openStage(server, name, { budget: { turns: 1 } });
+    await using stage = await openModelFixture(server, name, { budget: { turns: 1 } });
     const run = stage.session.prompt("go");
     expect(await run.outcome).toEqual({
       kind: "cancelled",
@@ -174,7 +174,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("a model that goes round in circles is stopped by policy", async () => {
     await using server = await startProvider(() => [{ call: { name: "read", input: { path: "a" } } }]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");
     expect(await run.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
     expect(server.requests.length).toBe(6);
@@ -187,7 +187,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       [{ hold: "summarising" }, { text: "They talked about boats." }],
       [{ text: "Aye." }],
     ]);
-    await using stage = await openStage(server, name, { compaction: { aboveTokens: 100 } });
+    await using stage = await openModelFixture(server, name, { compaction: { aboveTokens: 100 } });
     const { session } = stage;
     await session.prompt("Tell me about boats.").outcome;
     const run = session.prompt("And what else?");
@@ -214,7 +214,7 @@ describe("tools", () => {
       untrusted: { module: new URL("./spins.ts", import.meta.url), name: "spin" },
     });
     await using server = await startProvider([[{ call: { name: "spin", input: {} } }], [{ text: "Phew." }]]);
-    await using stage = await openStage(server, "chat", { tools: { spin } });
+    await using stage = await openModelFixture(server, "chat", { tools: { spin } });
     const { session, belay } = stage;
     const run = session.prompt("go");
     await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
@@ -236,7 +236,7 @@ describe("tools", () => {
       [{ call: { name: "weather", input: { city: "Lisbon" } } }],
       [{ text: "21." }],
     ]);
-    await using stage = await openStage(server, "anthropic", { tools: { weather, read: tools.read } });
+    await using stage = await openModelFixture(server, "anthropic", { tools: { weather, read: tools.read } });
     expect(await stage.session.prompt("go").text()).toBe("21.");
     expect(bodyOf(server.requests[1])).toContain("degrees");
     expect(server.violations).toEqual([]);
@@ -256,7 +256,7 @@ describe("tools", () => {
     });
     const calls = ["1", "2", "3"].map((n) => ({ call: { name: "slow", input: { n } } }));
     await using server = await startProvider([calls, [{ text: "Done." }]]);
-    await using stage = await openStage(server, "responses", { tools: { slow }, parallelMax: 2 });
+    await using stage = await openModelFixture(server, "responses", { tools: { slow }, parallelMax: 2 });
     const { session } = stage;
     const run = session.prompt("go");
     await expect
@@ -275,7 +275,7 @@ describe("tools", () => {
 
 test("G6: a prompt that was withdrawn before it began is in no request", async () => {
   await using server = await startProvider([[{ call: { name: "wait", input: {} } }], [{ text: "All right." }]]);
-  await using stage = await openStage(server, "anthropic");
+  await using stage = await openModelFixture(server, "anthropic");
   const { session, belay } = stage;
   const run = session.prompt("go");
   await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);

@@ -11,7 +11,7 @@ import { logOf } from "../fixtures/belay.ts";
 import { type ModelName, modelsAt } from "../fixtures/provider/models.ts";
 import type { ProviderServer } from "../fixtures/provider/server.ts";
 
-export interface Stage extends AsyncDisposable {
+export interface ModelFixture extends AsyncDisposable {
   readonly belay: Belay;
   readonly session: Session;
 }
@@ -35,11 +35,11 @@ export const tools = {
   }),
 };
 
-export async function openStage(
+export async function openModelFixture(
   place: { readonly baseURL: string },
   name: ModelName,
   options: Partial<ModelAgentOptions & Pick<BelayOptions, "clock" | "store">> = {},
-): Promise<Stage> {
+): Promise<ModelFixture> {
   const { clock, store = ":memory:", ...rest } = options;
   const agent = modelAgent({ model: modelsAt(place.baseURL)[name], system: "Be brief.", tools, ...rest });
   const belay = await openBelay({ agent, store, ...(clock === undefined ? {} : { clock }) });

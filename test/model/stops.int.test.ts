@@ -7,7 +7,7 @@ import { startDeafListener } from "../fixtures/provider/deaf-listener.ts";
 import { MODEL_NAMES } from "../fixtures/provider/models.ts";
 import type { Script } from "../fixtures/provider/script.ts";
 import { startProvider } from "../fixtures/provider/server.ts";
-import { cancelAndWatch, checkLog, goesOn, openStage } from "./model-fixture.ts";
+import { cancelAndWatch, checkLog, goesOn, openModelFixture } from "./model-fixture.ts";
 
 const alice = { kind: "user", by: "alice", note: "enough" } as const;
 const stopped = { kind: "cancelled", reason: alice } as const;
@@ -42,7 +42,7 @@ const places: Readonly<Record<string, Place>> = {
 describe.each(MODEL_NAMES)("%s", (name) => {
   test.each(Object.entries(places))("stopped %s", async (_, { script, kept }) => {
     await using server = await startProvider([script]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const { session } = stage;
     const run = session.prompt("go");
     const request = await server.request(0);
@@ -68,7 +68,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("stopped between two turns: the call is ended, and no second request is made", async () => {
     await using server = await startProvider([[{ text: "I wait." }, { call: { name: "wait", input: {} } }]]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const { session } = stage;
     const run = session.prompt("go");
     await expect.poll(async () => (await session.explain()).live?.calls.map((call) => call.name)).toEqual(["wait"]);
@@ -86,7 +86,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
       [{ text: "I do both." }, { call: { name: "wait", input: {} } }, { call: { name: "read", input: { path: "b" } } }],
       [{ text: "Understood." }],
     ]);
-    await using stage = await openStage(server, name);
+    await using stage = await openModelFixture(server, name);
     const { session, belay } = stage;
     const run = session.prompt("go");
     await expect.poll(async () => (await session.explain()).live?.calls.map((call) => call.name)).toEqual(["wait"]);
@@ -106,7 +106,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
   test("stopped in a backoff: the request is not made again", async () => {
     const clock = manualClock();
     await using server = await startProvider([[{ status: 529, message: "busy" }]]);
-    await using stage = await openStage(server, name, { clock });
+    await using stage = await openModelFixture(server, name, { clock });
     const { session } = stage;
     const run = session.prompt("go");
     await server.request(0);
@@ -121,7 +121,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
 
   test("stopped while it connects to somebody who never answers", async () => {
     await using deaf = await startDeafListener();
-    await using stage = await openStage(deaf, name);
+    await using stage = await openModelFixture(deaf, name);
     const run = stage.session.prompt("go");
     const connection = await deaf.connection(0);
     const receipt = run.cancel({ reason: alice });

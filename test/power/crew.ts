@@ -4,7 +4,7 @@ import { editModules, type Mistake } from "../mistakes/mistake.ts";
 import type { Finding } from "./check.ts";
 import { SMALL_RESERVE } from "./mistakes.ts";
 import type { Lie } from "./sim-disk.ts";
-import type { Errand, WorldReport } from "./task.ts";
+import type { Task, WorldReport } from "./task.ts";
 
 export interface CrewOptions {
   readonly seed: number;
@@ -56,7 +56,7 @@ export async function sendCrew(options: CrewOptions): Promise<Seen> {
   return seen;
 }
 
-function work(errand: Errand, hear: (report: WorldReport) => void, enough: AbortSignal): Promise<void> {
+function work(errand: Task, hear: (report: WorldReport) => void, enough: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL("./power-worker.ts", import.meta.url), { workerData: errand });
     enough.addEventListener("abort", () => void worker.terminate());

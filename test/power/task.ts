@@ -3,7 +3,7 @@ import type { EditedModule } from "../mistakes/mistake.ts";
 import type { Finding } from "./check.ts";
 import type { Lie } from "./sim-disk.ts";
 
-export interface Errand {
+export interface Task {
   readonly seed: number;
   /** Numbers of worlds: every `step`-th from `first` on, below `end`. */
   readonly first: number;

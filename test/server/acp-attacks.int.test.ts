@@ -2,14 +2,14 @@
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
-  type AcpHouse,
+  type TestAcpServer,
   actor,
   bearer,
   enter,
   type Knock,
   knock,
   type Met,
-  openAcpHouse,
+  openTestAcpServer,
   opened,
   prompt,
   talker,
@@ -22,13 +22,13 @@ const HELLO = JSON.stringify({
   params: { protocolVersion: 1, clientCapabilities: {} },
 });
 
-let house: AcpHouse;
+let house: TestAcpServer;
 let host: string;
 /** Of a connection of ann's. */
 let connection: string;
 
 async function openAll(): Promise<void> {
-  house = await openAcpHouse();
+  house = await openTestAcpServer();
   house.tokens.set("blind", actor("blind", { scopes: new Set(["prompt", "cancel", "approve"]) }));
   host = `127.0.0.1:${house.port}`;
   const hello = await knock(house.port, WAYS.POST(bearer("ann")));

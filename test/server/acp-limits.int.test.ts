@@ -4,13 +4,13 @@ import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-
 import { afterEach, describe, expect, test } from "vitest";
 import * as limits from "../../src/http/limits.ts";
 import {
-  type AcpHouse,
+  type TestAcpServer,
   another,
   bearer,
   closeOf,
   enter,
   knock,
-  openAcpHouse,
+  openTestAcpServer,
   opened,
   prompt,
   type Talker,
@@ -25,18 +25,18 @@ afterEach(async () => {
   for (const one of houses.splice(0)) await one.close();
 });
 
-async function open(...given: Parameters<typeof openAcpHouse>): Promise<AcpHouse> {
-  const house = await openAcpHouse(...given);
+async function open(...given: Parameters<typeof openTestAcpServer>): Promise<TestAcpServer> {
+  const house = await openTestAcpServer(...given);
   houses.push(house);
   return house;
 }
 
-const addressOf = ({ port }: AcpHouse): string => `127.0.0.1:${port}/acp`;
-const overHttp = (house: AcpHouse, token = "ann"): Talker =>
+const addressOf = ({ port }: TestAcpServer): string => `127.0.0.1:${port}/acp`;
+const overHttp = (house: TestAcpServer, token = "ann"): Talker =>
   talker(createHttpStream(`http://${addressOf(house)}`, { headers: bearer(token) }));
-const overSocket = (house: AcpHouse, token = "ann"): Talker =>
+const overSocket = (house: TestAcpServer, token = "ann"): Talker =>
   talker(createWebSocketStream(`ws://${addressOf(house)}`, { WebSocket, headers: bearer(token) }));
-const bare = (house: AcpHouse, options: WebSocket.ClientOptions = {}): WebSocket =>
+const bare = (house: TestAcpServer, options: WebSocket.ClientOptions = {}): WebSocket =>
   new WebSocket(`ws://${addressOf(house)}`, { headers: bearer("ann"), ...options });
 
 const hello = JSON.stringify({

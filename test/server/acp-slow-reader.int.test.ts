@@ -8,7 +8,7 @@ import { makeHandler } from "../../src/http/handler.ts";
 import { NodeServer } from "../../src/http/transport/node-server.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { actor, bearer, enter, knock, opened, prompt, talker, WebSocket } from "../fixtures/acp-server.ts";
-import { openHouse } from "../fixtures/belay.ts";
+import { openTestBelay } from "../fixtures/belay.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const PIECE = "tea ".repeat(16 * 1024);
@@ -60,7 +60,7 @@ test.each([
   "G31: 50 MiB of talk pass an editor that never reads, over %s",
   { timeout: 60_000, meta: { id: "G31/unread-editor-bounded" } },
   async (_, way) => {
-    const { belay } = await openHouse(
+    const { belay } = await openTestBelay(
       {
         much: (turn) => {
           for (let count = 0; count < PIECES; count += 1) turn.emit(PIECE);

@@ -5,29 +5,29 @@ import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-
 import { afterEach, describe, expect, test } from "vitest";
 import { fetchBelay } from "../../src/http/serve.ts";
 import {
-  type AcpHouse,
+  type TestAcpServer,
   actor,
   bearer,
   enter,
-  openAcpHouse,
+  openTestAcpServer,
   prompt,
   talker,
   WebSocket,
 } from "../fixtures/acp-server.ts";
-import { gate, openHouse, waits } from "../fixtures/belay.ts";
+import { gate, openTestBelay, waits } from "../fixtures/belay.ts";
 
 const houses: { close(): Promise<void> }[] = [];
 afterEach(async () => {
   for (const one of houses.splice(0)) await one.close();
 });
 
-async function open(...given: Parameters<typeof openAcpHouse>): Promise<AcpHouse> {
-  const house = await openAcpHouse(...given);
+async function open(...given: Parameters<typeof openTestAcpServer>): Promise<TestAcpServer> {
+  const house = await openTestAcpServer(...given);
   houses.push(house);
   return house;
 }
 
-type Way = (house: AcpHouse, token?: string) => Stream;
+type Way = (house: TestAcpServer, token?: string) => Stream;
 
 const WAYS = {
   WebSocket: ({ port }, token = "ann") =>
@@ -133,7 +133,7 @@ describe("beyond one connection", () => {
   });
 
   test("mounted in another server it speaks HTTP", async () => {
-    const { belay } = await openHouse({ tea: () => "A cup of it." }, { directories: "any" });
+    const { belay } = await openTestBelay({ tea: () => "A cup of it." }, { directories: "any" });
     const mounted = fetchBelay(belay, { tokens: () => actor("ann") });
     const client = talker(
       createHttpStream("http://localhost/acp", {

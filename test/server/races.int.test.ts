@@ -4,15 +4,15 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Recorded } from "../../src/core/model/event.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { logOf, untilAborted } from "../fixtures/belay.ts";
-import { type Answer, openServedHouse, type ServedHouse } from "../fixtures/server.ts";
+import { type Answer, openTestServer, type TestServer } from "../fixtures/server.ts";
 
-const opened: ServedHouse[] = [];
+const opened: TestServer[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((house) => house.close()));
 });
 
-async function open(acts: Parameters<typeof openServedHouse>[0] = {}): Promise<ServedHouse> {
-  const house = await openServedHouse(acts);
+async function open(acts: Parameters<typeof openTestServer>[0] = {}): Promise<TestServer> {
+  const house = await openTestServer(acts);
   opened.push(house);
   return house;
 }
@@ -20,7 +20,7 @@ async function open(acts: Parameters<typeof openServedHouse>[0] = {}): Promise<S
 const runOf = (answer: Answer): string => (answer.body as { runId: string }).runId;
 
 /** How a run ended, as the log has it: all of its outcomes. */
-async function outcomes(house: ServedHouse, session: string, run: string): Promise<readonly Recorded[]> {
+async function outcomes(house: TestServer, session: string, run: string): Promise<readonly Recorded[]> {
   await house.ask("GET", `/v1/runs/${run}/outcome?waitMs=600000`);
   const log = await logOf(house.belay.session(session));
   return log.filter((event) => event.type === "run.settled" && event.runId === run);

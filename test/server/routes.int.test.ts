@@ -7,10 +7,10 @@ import type { Route } from "../../src/http/routes/route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
 import { problem } from "../../src/http/schemas/problem.ts";
 import { untilAborted, waits } from "../fixtures/belay.ts";
-import { type Answer, type Asked, openServedHouse, type ServedHouse } from "../fixtures/server.ts";
+import { type Answer, type TestRequest, openTestServer, type TestServer } from "../fixtures/server.ts";
 
 const visited = new Set<RouteName>();
-const opened: ServedHouse[] = [];
+const opened: TestServer[] = [];
 const folders: string[] = [];
 
 afterEach(async () => {
@@ -41,10 +41,10 @@ const ACTS = {
       .then(({ kind }) => kind),
   approve: (turn) => turn.call("pay", { sum: 3 }, () => "paid", { approval: true }).then(({ kind }) => kind),
   ask: (turn) => turn.ask({ text: "Which way?", options: ["left"] }).then((asked) => JSON.stringify(asked)),
-} satisfies Parameters<typeof openServedHouse>[0];
+} satisfies Parameters<typeof openTestServer>[0];
 
-async function open(kind: string): Promise<ServedHouse> {
-  const house = await openServedHouse(ACTS, { store: await storePlace(kind), processes: { profile: "none" } });
+async function open(kind: string): Promise<TestServer> {
+  const house = await openTestServer(ACTS, { store: await storePlace(kind), processes: { profile: "none" } });
   opened.push(house);
   return house;
 }
@@ -52,7 +52,7 @@ async function open(kind: string): Promise<ServedHouse> {
 const patternOf = (route: Route): RegExp => new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
 
 /** Asks, and fails unless the answer is one of those the table says, to the last field. */
-async function ask(house: ServedHouse, method: string, target: string, asked?: Asked): Promise<Answer> {
+async function ask(house: TestServer, method: string, target: string, asked?: TestRequest): Promise<Answer> {
   const answer = await house.ask(method, target, asked);
   const path = target.split("?")[0] ?? "";
   const name = ROUTE_NAMES.find((one) => routeOf(one).method === method && patternOf(routeOf(one)).test(path));
@@ -77,7 +77,7 @@ const field = (answer: Answer, name: string): string => {
   return value;
 };
 
-async function begun(house: ServedHouse, text: string): Promise<{ session: string; run: string }> {
+async function begun(house: TestServer, text: string): Promise<{ session: string; run: string }> {
   const made = await ask(house, "POST", "/v1/sessions", { body: { title: text } });
   const session = field(made, "id");
   const accepted = await ask(house, "POST", `/v1/sessions/${session}/runs`, { body: { prompt: text } });
@@ -150,7 +150,7 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
 
   test("a session is set to a mode of its agent, by whoever has asked", async () => {
     const agent = Object.assign((): string => "done", { modes: [ASK, { id: "auto", name: "Auto" }] });
-    const house = await openServedHouse({}, { store: await storePlace(kind), agent });
+    const house = await openTestServer({}, { store: await storePlace(kind), agent });
     opened.push(house);
     const session = field(await ask(house, "POST", "/v1/sessions", { body: {} }), "id");
     const at = `/v1/sessions/${session}/mode`;
@@ -323,7 +323,7 @@ test("a session is deleted with everything in it", async () => {
 });
 
 /** Resolves once somebody was asked something in this session. */
-async function asked(house: ServedHouse, session: string): Promise<void> {
+async function asked(house: TestServer, session: string): Promise<void> {
   for await (const event of house.belay.session(session).events()) if (event.type === "question.asked") return;
 }
 

@@ -7,7 +7,7 @@ import { makeHandler } from "../../src/http/handler.ts";
 import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import { NodeServer } from "../../src/http/transport/node-server.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
-import { openHouse } from "../fixtures/belay.ts";
+import { openTestBelay } from "../fixtures/belay.ts";
 
 const MEBIBYTE = 1024 * 1024;
 /** Quotes, which JSON doubles: each event alone is larger than what a reader may cost. */
@@ -19,7 +19,7 @@ test("G31: 50 MiB of events pass a reader that never reads", {
   timeout: 60_000,
   meta: { id: "G31/unread-stream-bounded" },
 }, async () => {
-  const { belay } = await openHouse();
+  const { belay } = await openTestBelay();
   const actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
   const guard = new Guard({ tokens: { verify: () => actor }, clock: systemClock });
   const handler = makeHandler({ control: belay, guard, clock: systemClock, version: "0" });

@@ -3,10 +3,10 @@ import type { IncomingMessage } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { recorded } from "../../src/http/schemas/event.ts";
 import { untilAborted, waits } from "../fixtures/belay.ts";
-import { openServedHouse, type ServedHouse } from "../fixtures/server.ts";
+import { openTestServer, type TestServer } from "../fixtures/server.ts";
 import { type Frame, SseReader } from "./sse-reader.ts";
 
-const opened: ServedHouse[] = [];
+const opened: TestServer[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((house) => house.close()));
 });
@@ -17,10 +17,10 @@ const ACTS = {
     turn.emit("once upon a time");
     return untilAborted(turn.signal);
   },
-} satisfies Parameters<typeof openServedHouse>[0];
+} satisfies Parameters<typeof openTestServer>[0];
 
-async function open(): Promise<ServedHouse> {
-  const house = await openServedHouse(ACTS);
+async function open(): Promise<TestServer> {
+  const house = await openTestServer(ACTS);
   opened.push(house);
   return house;
 }
@@ -39,7 +39,7 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
 /** A session with some runs in its log; its head. */
-async function filled(house: ServedHouse, runs: number): Promise<{ readonly id: string; readonly head: number }> {
+async function filled(house: TestServer, runs: number): Promise<{ readonly id: string; readonly head: number }> {
   const session = await house.belay.createSession();
   for (let run = 0; run < runs; run += 1) await session.prompt(`grüße 😀 ${run}`).outcome;
   return { id: session.id, head: (await session.row()).head };

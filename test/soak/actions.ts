@@ -5,12 +5,12 @@ import { ControlError } from "../../src/core/errors.ts";
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { ProcessControl, RunControl, SessionControl } from "../../src/ports/control.ts";
 import type { Chance } from "./chance.ts";
-import type { Doors } from "./connections.ts";
+import type { Connections } from "./connections.ts";
 import type { SoakServer } from "./server.ts";
 
-export interface Stage {
+export interface ActionContext {
   readonly server: SoakServer;
-  readonly doors: Doors;
+  readonly doors: Connections;
   readonly chance: Chance;
   readonly tally: Tally;
 }
@@ -27,11 +27,11 @@ export interface Tally {
   readonly wrong: string[];
 }
 
-export interface Scene extends Stage {
+export interface ActionState extends ActionContext {
   readonly session: SessionControl;
 }
 
-export type Deed = (scene: Scene) => Promise<void>;
+export type Action = (scene: ActionState) => Promise<void>;
 
 /** Marks what a fault may kill from outside. */
 export const VICTIM = "soak-victim";
@@ -39,7 +39,7 @@ export const VICTIM = "soak-victim";
 /** Longer than any deed takes: whoever is waited for so long does not come. */
 const SETTLE_MS = 20_000;
 
-export function prompt({ session, tally }: Scene, text: string, options = {}): RunControl {
+export function prompt({ session, tally }: ActionState, text: string, options = {}): RunControl {
   tally.runs += 1;
   const run = session.prompt(text, options);
   // Looked at by whoever made it, or by nobody.
@@ -48,14 +48,14 @@ export function prompt({ session, tally }: Scene, text: string, options = {}): R
   return run;
 }
 
-export async function ends(scene: Scene, run: RunControl, ...kinds: readonly Outcome["kind"][]): Promise<void> {
+export async function ends(scene: ActionState, run: RunControl, ...kinds: readonly Outcome["kind"][]): Promise<void> {
   const outcome = await run.outcome;
   if (kinds.includes(outcome.kind)) return;
   scene.tally.wrong.push(`${run.id} should be ${kinds.join(" or ")}, and is ${JSON.stringify(outcome)}`);
 }
 
 /** Waits for an event that was recorded after a run was accepted. */
-export async function event(scene: Scene, type: string, from: RunControl): Promise<Readonly<Record<string, unknown>>> {
+export async function event(scene: ActionState, type: string, from: RunControl): Promise<Readonly<Record<string, unknown>>> {
   await from.accepted;
   let accepted = false;
   for await (const one of scene.session.events({ deltas: "without" })) {
@@ -69,23 +69,23 @@ export async function event(scene: Scene, type: string, from: RunControl): Promi
   throw new ControlError("unavailable", `The events ended before ${type}.`);
 }
 
-async function cancel(scene: Scene, run: RunControl): Promise<void> {
+async function cancel(scene: ActionState, run: RunControl): Promise<void> {
   scene.tally.cancels += 1;
   await run.cancel({ reason: "soak", waitMs: SETTLE_MS });
 }
 
-const talk: Deed = async (scene) => ends(scene, prompt(scene, `say ${scene.chance.below(60)}`), "completed");
+const talk: Action = async (scene) => ends(scene, prompt(scene, `say ${scene.chance.below(60)}`), "completed");
 
-const turns: Deed = async (scene) => {
+const turns: Action = async (scene) => {
   const run = prompt(scene, `turns ${1 + scene.chance.below(4)}`);
   await ends(scene, run, "completed");
   await scene.session.transcript();
   await run.text();
 };
 
-const failing: Deed = async (scene) => ends(scene, prompt(scene, "fail on purpose"), "failed");
+const failing: Action = async (scene) => ends(scene, prompt(scene, "fail on purpose"), "failed");
 
-const sameKey: Deed = async (scene) => {
+const sameKey: Action = async (scene) => {
   const key = `key-${scene.chance.below(1e9)}`;
   const [one, two] = [prompt(scene, "say 3", { key }), prompt(scene, "say 3", { key })];
   await Promise.all([one.accepted, two.accepted]);
@@ -94,7 +94,7 @@ const sameKey: Deed = async (scene) => {
 };
 
 /** A queue that is edited, moved, shortened and in the end stopped as a whole. */
-const queue: Deed = async (scene) => {
+const queue: Action = async (scene) => {
   const { session, tally } = scene;
   const live = prompt(scene, "wait");
   const queued = [1, 2, 3, 4].map((one) => prompt(scene, `say ${one}`));
@@ -109,21 +109,21 @@ const queue: Deed = async (scene) => {
   await Promise.all([live, ...queued].map((run) => ends(scene, run, "cancelled")));
 };
 
-const steering: Deed = async (scene) => {
+const steering: Action = async (scene) => {
   const live = prompt(scene, "attend");
   await event(scene, "turn.requested", live);
   const steer = prompt(scene, "a word", { delivery: "steer" });
   await Promise.all([ends(scene, live, "completed"), ends(scene, steer, "completed")]);
 };
 
-const interrupting: Deed = async (scene) => {
+const interrupting: Action = async (scene) => {
   const live = prompt(scene, "wait");
   await event(scene, "turn.requested", live);
   const next = prompt(scene, "say 2", { delivery: "interrupt" });
   await Promise.all([ends(scene, live, "cancelled"), ends(scene, next, "completed")]);
 };
 
-const rejecting: Deed = async (scene) => {
+const rejecting: Action = async (scene) => {
   const live = prompt(scene, "wait");
   await live.accepted;
   await prompt(scene, "say 1", { delivery: "reject" }).accepted.catch(() => {});
@@ -131,14 +131,14 @@ const rejecting: Deed = async (scene) => {
   await ends(scene, live, "cancelled");
 };
 
-const stopRun: Deed = async (scene) => {
+const stopRun: Action = async (scene) => {
   const run = prompt(scene, scene.chance.pick(["wait", "deaf"]));
   if (scene.chance.below(2) === 0) await event(scene, "turn.requested", run);
   await cancel(scene, run);
   await ends(scene, run, "cancelled");
 };
 
-const stopCall: Deed = async (scene) => {
+const stopCall: Action = async (scene) => {
   const run = prompt(scene, "call");
   const { callId } = await event(scene, "call.requested", run);
   scene.tally.cancels += 1;
@@ -146,9 +146,9 @@ const stopCall: Deed = async (scene) => {
   await ends(scene, run, "completed");
 };
 
-const listening: Deed = async (scene) => ends(scene, prompt(scene, "listen"), "completed");
+const listening: Action = async (scene) => ends(scene, prompt(scene, "listen"), "completed");
 
-const approval: Deed = async (scene) => {
+const approval: Action = async (scene) => {
   const run = prompt(scene, "approve this");
   const { questionId } = await event(scene, "question.asked", run);
   const { questions } = scene.doors.tcp;
@@ -159,14 +159,14 @@ const approval: Deed = async (scene) => {
   await ends(scene, run, how === 2 ? "cancelled" : "completed");
 };
 
-const question: Deed = async (scene) => {
+const question: Action = async (scene) => {
   const run = prompt(scene, "ask");
   const { questionId } = await event(scene, "question.asked", run);
   await scene.doors.tcp.questions.answer(String(questionId), "this");
   await ends(scene, run, "completed");
 };
 
-const shortProcess: Deed = async (scene) => {
+const shortProcess: Action = async (scene) => {
   scene.tally.processes += 1;
   const run = prompt(scene, "run echo one; echo two >&2; (sleep 0.05; echo three) & wait");
   await ends(scene, run, "completed");
@@ -174,13 +174,13 @@ const shortProcess: Deed = async (scene) => {
   if (row !== undefined) await (await scene.session.processes.get(row.id)).read();
 };
 
-const flood: Deed = async (scene) => {
+const flood: Action = async (scene) => {
   scene.tally.processes += 1;
   await ends(scene, prompt(scene, "run head -c 12000000 /dev/zero | tr '\\0' x"), "completed");
 };
 
 /** One that would go on for ever; stopped by its id, by its run, or by somebody from outside. */
-const longProcess: Deed = async (scene) => {
+const longProcess: Action = async (scene) => {
   scene.tally.processes += 1;
   const run = prompt(scene, `run : ${VICTIM}; while :; do sleep 0.2; done`);
   const child = await startedBy(scene, run);
@@ -191,7 +191,7 @@ const longProcess: Deed = async (scene) => {
   await Promise.all([ends(scene, run, "completed", "cancelled"), follower]);
 };
 
-const deafProcess: Deed = async (scene) => {
+const deafProcess: Action = async (scene) => {
   scene.tally.processes += 1;
   const run = prompt(scene, `run trap '' TERM; : ${VICTIM}; (trap '' TERM; while :; do sleep 0.1; done) & wait`);
   await startedBy(scene, run);
@@ -199,7 +199,7 @@ const deafProcess: Deed = async (scene) => {
   await ends(scene, run, "completed", "cancelled");
 };
 
-const background: Deed = async (scene) => {
+const background: Action = async (scene) => {
   scene.tally.processes += 2;
   // Failed: on a full disk no process is started.
   await ends(scene, prompt(scene, "background sleep 0.05; echo ready"), "completed", "failed");
@@ -208,7 +208,7 @@ const background: Deed = async (scene) => {
   await scene.session.cancel({ waitMs: SETTLE_MS });
 };
 
-async function startedBy(scene: Scene, run: RunControl): Promise<ProcessControl> {
+async function startedBy(scene: ActionState, run: RunControl): Promise<ProcessControl> {
   const { processId } = await event(scene, "process.started", run);
   return scene.session.processes.get(String(processId));
 }
@@ -217,7 +217,7 @@ async function drain(child: ProcessControl): Promise<void> {
   for await (const page of child.follow()) void page;
 }
 
-const stopAll: Deed = async (scene) => {
+const stopAll: Action = async (scene) => {
   const run = prompt(scene, "wait");
   await run.accepted;
   scene.tally.cancels += 1;
@@ -228,7 +228,7 @@ const stopAll: Deed = async (scene) => {
   await ends(scene, run, "cancelled");
 };
 
-const trimming: Deed = async (scene) => {
+const trimming: Action = async (scene) => {
   await ends(scene, prompt(scene, "say 5"), "completed");
   await scene.session.post({ kind: "reminder", text: "something was stopped" });
   const { head } = await scene.session.row();
@@ -236,7 +236,7 @@ const trimming: Deed = async (scene) => {
   await ends(scene, prompt(scene, "say 5"), "completed");
 };
 
-export const DEEDS: Readonly<Record<string, Deed>> = {
+export const DEEDS: Readonly<Record<string, Action>> = {
   ...{ talk, turns, failing, sameKey, queue, steering, interrupting, rejecting, stopRun, stopCall, listening },
   ...{ approval, question, shortProcess, flood, longProcess, deafProcess, background, stopAll, trimming },
 };

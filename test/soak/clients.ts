@@ -6,10 +6,10 @@ import { dirname } from "node:path";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 import { prompt as acpPrompt, bearer, talker } from "../fixtures/acp-server.ts";
-import type { Scene, Stage } from "./actions.ts";
+import type { ActionState, ActionContext } from "./actions.ts";
 
 /** Reads everything of a session from its beginning until it is told to leave, and checks that nothing is missing. */
-export function stayingFollower({ session, tally }: Scene): () => Promise<void> {
+export function stayingFollower({ session, tally }: ActionState): () => Promise<void> {
   const leaving = new AbortController();
   const reading = (async () => {
     let next: number | undefined;
@@ -28,7 +28,7 @@ export function stayingFollower({ session, tally }: Scene): () => Promise<void> 
 }
 
 /** Reads a few and goes without a word. */
-export async function passingFollower({ session }: Scene): Promise<void> {
+export async function passingFollower({ session }: ActionState): Promise<void> {
   let heard = 0;
   for await (const one of session.events()) {
     void one;
@@ -38,7 +38,7 @@ export async function passingFollower({ session }: Scene): Promise<void> {
 }
 
 /** Watches the whole house, until it is told to leave. */
-export function watcher({ doors, tally }: Stage): { readonly heard: () => number; leave(): Promise<void> } {
+export function watcher({ doors, tally }: ActionContext): { readonly heard: () => number; leave(): Promise<void> } {
   const leaving = new AbortController();
   let heard = 0;
   const watching = (async () => {
@@ -56,7 +56,7 @@ export function watcher({ doors, tally }: Stage): { readonly heard: () => number
 }
 
 /** Asks for everything of a session and reads nothing of it. */
-export async function deafFollower({ server, session }: Scene): Promise<() => void> {
+export async function deafFollower({ server, session }: ActionState): Promise<() => void> {
   const asked = request(`${server.note.url}/v1/sessions/${session.id}/events`, {
     headers: { authorization: `Bearer ${server.token}`, accept: "text/event-stream" },
     agent: false,
@@ -70,7 +70,7 @@ export async function deafFollower({ server, session }: Scene): Promise<() => vo
 }
 
 /** An editor: a session, a prompt that ends, one that is cancelled, and then it is gone, with or without a word. */
-export async function editor({ server, chance, tally }: Stage): Promise<void> {
+export async function editor({ server, chance, tally }: ActionContext): Promise<void> {
   const { url, socket } = server.note;
   const address = `${url.replace(/^http/, "ws")}/acp`;
   const client = talker(createWebSocketStream(address, { WebSocket, headers: bearer(server.token) }));
@@ -90,7 +90,7 @@ export async function editor({ server, chance, tally }: Stage): Promise<void> {
 }
 
 /** Somebody who sends half a request, or nonsense, or nothing. */
-export async function stranger({ server, chance }: Stage): Promise<() => void> {
+export async function stranger({ server, chance }: ActionContext): Promise<() => void> {
   const { hostname, port } = new URL(server.note.url);
   const socket: Socket = connect(Number(port), hostname);
   socket.on("error", () => {});

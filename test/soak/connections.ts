@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { type BelayClient, connectBelay, type Fetch } from "../../src/client/index.ts";
 import type { ServerNote } from "./server.ts";
 
-export interface Doors {
+export interface Connections {
   /** On its port, with its token. */
   readonly tcp: BelayClient;
   /** On its private socket, cut now and then. */
@@ -18,7 +18,7 @@ export interface Doors {
   close(): Promise<void>;
 }
 
-export async function openDoors(note: ServerNote, token: string): Promise<Doors> {
+export async function openConnections(note: ServerNote, token: string): Promise<Connections> {
   const agent = new Agent({ keepAlive: true });
   const cutter = new Cutter(note.socket);
   await cutter.listen();

@@ -1,7 +1,7 @@
 // The load: lanes that make a session, do some of everything in it and close it, with company and with faults.
 import { setTimeout as pause } from "node:timers/promises";
 import { ControlError } from "../../src/core/errors.ts";
-import { DEEDS, type Deed, type Scene, type Stage } from "./actions.ts";
+import { DEEDS, type Action, type ActionState, type ActionContext } from "./actions.ts";
 import type { Chance } from "./chance.ts";
 import { deafFollower, editor, passingFollower, stayingFollower, stranger } from "./clients.ts";
 import { within } from "./deadline.ts";
@@ -32,7 +32,7 @@ export function deedList(rounds: number, chance: Chance): string[] {
 export type NextDeed = () => Promise<string | undefined>;
 
 /** One lane: takes names until there are none, a handful for each session. */
-export async function lane(stage: Stage, next: NextDeed): Promise<void> {
+export async function lane(stage: ActionContext, next: NextDeed): Promise<void> {
   for (let name = await next(); name !== undefined; ) {
     const session = await tried(stage, "a session to be made", () => open(stage));
     if (session === undefined) {
@@ -40,10 +40,10 @@ export async function lane(stage: Stage, next: NextDeed): Promise<void> {
       name = await next();
       continue;
     }
-    const scene: Scene = { ...stage, session };
+    const scene: ActionState = { ...stage, session };
     const leave = await tried(stage, "company", () => company(scene));
     for (let done = 1 + stage.chance.below(SESSION_DEEDS_MAX); done > 0 && name !== undefined; done -= 1) {
-      const deed: Deed | undefined = DEEDS[name];
+      const deed: Action | undefined = DEEDS[name];
       if (deed !== undefined) await tried(stage, name, () => deed(scene));
       name = await next();
     }
@@ -52,13 +52,13 @@ export async function lane(stage: Stage, next: NextDeed): Promise<void> {
   }
 }
 
-async function open({ doors, chance, tally }: Stage): Promise<Scene["session"]> {
+async function open({ doors, chance, tally }: ActionContext): Promise<ActionState["session"]> {
   tally.sessions += 1;
   return chance.pick([doors.tcp, doors.cuttable]).createSession({ title: "soak" });
 }
 
 /** Who else looks at a session; the answer is how they leave. */
-async function company(scene: Scene): Promise<() => Promise<void>> {
+async function company(scene: ActionState): Promise<() => Promise<void>> {
   // In turn, so that each kind has been there before the first rest.
   switch (scene.tally.sessions % 5) {
     case 0:
@@ -83,7 +83,7 @@ async function company(scene: Scene): Promise<() => Promise<void>> {
 }
 
 /** What was refused with a code was refused; what did not end is told. */
-async function tried<T>(stage: Stage, what: string, act: () => Promise<T>): Promise<T | undefined> {
+async function tried<T>(stage: ActionContext, what: string, act: () => Promise<T>): Promise<T | undefined> {
   try {
     return await within(DEED_MS_MAX, what, act());
   } catch (error) {
@@ -93,7 +93,7 @@ async function tried<T>(stage: Stage, what: string, act: () => Promise<T>): Prom
   }
 }
 
-async function closed(scene: Scene): Promise<void> {
+async function closed(scene: ActionState): Promise<void> {
   for (let tries = 0; tries < CLOSE_TRIES_MAX; tries += 1) {
     const receipt = await tried(scene, "a session to close", () => scene.session.close());
     if (receipt !== undefined) return;
@@ -103,7 +103,7 @@ async function closed(scene: Scene): Promise<void> {
 }
 
 /** One fault after the other, in turn, until it is told to end. */
-export async function nemesis(stage: Stage, everyMs: number, over: AbortSignal): Promise<void> {
+export async function nemesis(stage: ActionContext, everyMs: number, over: AbortSignal): Promise<void> {
   const names = Object.keys(FAULTS);
   for (let count = 0; !over.aborted; count += 1) {
     try {
@@ -115,7 +115,7 @@ export async function nemesis(stage: Stage, everyMs: number, over: AbortSignal):
   }
 }
 
-export async function fault(stage: Stage, name: string): Promise<void> {
+export async function fault(stage: ActionContext, name: string): Promise<void> {
   stage.tally.faults += 1;
   await FAULTS[name]?.(stage).catch((error: unknown) => {
     // A lock that was not to be had is no fault of the server's.

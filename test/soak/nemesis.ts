@@ -2,9 +2,9 @@
 // with a code, and what was not is carried out.
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Stage, VICTIM } from "./actions.ts";
+import { type ActionContext, VICTIM } from "./actions.ts";
 
-export type Fault = (stage: Stage) => Promise<void>;
+export type Fault = (stage: ActionContext) => Promise<void>;
 
 /** Long enough to be met by whatever is being written, and shorter than a lease. */
 const FAULT_MS = 400;

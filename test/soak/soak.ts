@@ -3,10 +3,10 @@ import { globalAgent } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { editModules, type Mistake } from "../mistakes/mistake.ts";
 import { progress } from "../run/suite.ts";
-import type { Stage, Tally } from "./actions.ts";
+import type { ActionContext, Tally } from "./actions.ts";
 import { chanceOf } from "./chance.ts";
 import { watcher } from "./clients.ts";
-import { openDoors } from "./connections.ts";
+import { openConnections } from "./connections.ts";
 import type { Leak, Level } from "./level.ts";
 import { deedList, fault, lane, type NextDeed, nemesis } from "./load.ts";
 import { SoakServer } from "./server.ts";
@@ -104,8 +104,8 @@ interface Half {
 /** One half of the work, until everything of it is closed and everybody has left. Answers the events that were told. */
 async function work({ server, options, tally, which, watch }: Half): Promise<number> {
   const chance = chanceOf(options.seed * 2 + (which === "warm" ? 0 : 1));
-  const doors = await openDoors(server.note, server.token);
-  const stage: Stage = { server, doors, chance, tally };
+  const doors = await openConnections(server.note, server.token);
+  const stage: ActionContext = { server, doors, chance, tally };
   const watching = watcher(stage);
   const over = new AbortController();
   const aside =
@@ -129,7 +129,7 @@ async function work({ server, options, tally, which, watch }: Half): Promise<num
 }
 
 /** What the lanes take next. By the clock it never runs out; else it is a list. */
-function namesOf({ work, seed }: SoakOptions, which: Half["which"], stage: Stage, watch: Watch): NextDeed {
+function namesOf({ work, seed }: SoakOptions, which: Half["which"], stage: ActionContext, watch: Watch): NextDeed {
   const { tally, chance } = stage;
   let names: string[] = [];
   if (work.kind === "rounds") {
@@ -158,7 +158,7 @@ function namesOf({ work, seed }: SoakOptions, which: Half["which"], stage: Stage
 
 const inMB = (samples: readonly Sample[]): number => Math.round((samples.at(-1)?.value ?? 0) / MB);
 
-async function faultsInTurn(stage: Stage, names: readonly string[]): Promise<void> {
+async function faultsInTurn(stage: ActionContext, names: readonly string[]): Promise<void> {
   for (const name of names) await fault(stage, name);
 }
 

@@ -1,16 +1,16 @@
 // The commands that stop and steer, as a user types them, against the real server.
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CliStage } from "../../../test/fixtures/cli-server.ts";
+import { CliFixture } from "../../../test/fixtures/cli-server.ts";
 import { EXIT_CODE } from "../shared/exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
 vi.setConfig({ testTimeout: 40_000 });
 
-let stage: CliStage;
+let stage: CliFixture;
 
 beforeEach(async () => {
-  stage = await CliStage.open();
+  stage = await CliFixture.open();
 });
 
 afterEach(() => stage.close());

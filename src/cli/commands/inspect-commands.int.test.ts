@@ -1,7 +1,7 @@
 // The commands that only look, as a user types them, against the real server.
 import { realpathSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CliStage, said } from "../../../test/fixtures/cli-server.ts";
+import { CliFixture, said } from "../../../test/fixtures/cli-server.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "../shared/exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
@@ -9,10 +9,10 @@ vi.setConfig({ testTimeout: 40_000 });
 
 const USAGE = { inputTokens: 3, outputTokens: 4, estimated: false };
 
-let stage: CliStage;
+let stage: CliFixture;
 
 beforeEach(async () => {
-  stage = await CliStage.open();
+  stage = await CliFixture.open();
 });
 
 afterEach(() => stage.close());

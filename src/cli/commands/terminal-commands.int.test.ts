@@ -1,17 +1,17 @@
 // What is different at a terminal: questions before something is done, colours, and tables that fit.
 import { spawn } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CliStage, MAIN, type Said, said } from "../../../test/fixtures/cli-server.ts";
+import { CliFixture, MAIN, type CommandOutput, said } from "../../../test/fixtures/cli-server.ts";
 import { ASKED, answersQueries } from "../../../test/fixtures/shell.ts";
 import { EXIT_FOUND } from "../shared/exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
 vi.setConfig({ testTimeout: 40_000 });
 
-let stage: CliStage;
+let stage: CliFixture;
 
 beforeEach(async () => {
-  stage = await CliStage.open();
+  stage = await CliFixture.open();
 });
 
 afterEach(() => stage.close());
@@ -26,7 +26,7 @@ interface Sitting {
 }
 
 /** Types at a real terminal. What is on the screen is `out`. */
-function sit(words: readonly string[], { at, keys = "", env = {}, columns = 200 }: Sitting = {}): Promise<Said> {
+function sit(words: readonly string[], { at, keys = "", env = {}, columns = 200 }: Sitting = {}): Promise<CommandOutput> {
   const command = [process.execPath, MAIN, ...words].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _, ...rest } = stage.env;
   const child = stage.keep(

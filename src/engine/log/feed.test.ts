@@ -1,7 +1,7 @@
 // The live end of a session: what it keeps for followers is bounded, whatever they do.
 import { expect, test } from "vitest";
 import { arrayWork } from "../../../test/fixtures/array-work.ts";
-import { openHouse } from "../../../test/fixtures/belay.ts";
+import { openTestBelay } from "../../../test/fixtures/belay.ts";
 import { watch } from "../../../test/fixtures/commit.ts";
 import { TAIL_BYTES_MAX, TAIL_EVENTS_MAX } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
@@ -19,7 +19,7 @@ const event = (seq: number, text = ""): Recorded => ({
 });
 
 test("whoever follows a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
-  const { belay } = await openHouse({
+  const { belay } = await openTestBelay({
     talk: (turn) => {
       turn.emit("Hel");
       turn.emit("lo");
@@ -150,7 +150,7 @@ test("a follower that has left is not woken any more", async () => {
 });
 
 test("G31: followers that stopped reading delay neither the run nor those who read", async () => {
-  const { belay } = await openHouse({
+  const { belay } = await openTestBelay({
     flood: (turn) => {
       for (let index = 0; index < 500; index += 1) turn.emit("y".repeat(1024));
       return "end";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asked, type EngineHouse, engineHouse, live, neighbour } from "../../../test/fixtures/engine.ts";
+import { asked, type TestEngine, testEngine, live, neighbour } from "../../../test/fixtures/engine.ts";
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../../core/limits.ts";
 import type { CommandOf } from "../../core/model/command.ts";
@@ -16,7 +16,7 @@ function house(begun: (turn: Turn, engine: Engine) => void = () => {}) {
     begun(turn, made.engine);
     return new Promise(() => {});
   };
-  const made: EngineHouse = engineHouse({ agent });
+  const made: TestEngine = testEngine({ agent });
   return made;
 }
 
@@ -66,7 +66,7 @@ test("G25: a run whose recovery cannot be decided is not begun again, and reques
 });
 
 test("G15: a stop that was lost with the lease is recorded before the recovery, and its run is cancelled", async () => {
-  const here = engineHouse({ resume: "lose", agent: () => new Promise(() => {}) });
+  const here = testEngine({ resume: "lose", agent: () => new Promise(() => {}) });
   const { sessionId, runId, accepted } = here.engine.begin(undefined, {}, asked("live"));
   await accepted;
   here.store.trouble = { kind: "refusing", code: "store_full" };
@@ -79,7 +79,7 @@ test("G15: a stop that was lost with the lease is recorded before the recovery, 
 
 test("G30: a batch that lands after its session was loaded again is given to followers and hooks once", async () => {
   const tapped: number[] = [];
-  const { clock, store, engine } = engineHouse({ tap: (_, events) => tapped.push(...events.map(({ seq }) => seq)) });
+  const { clock, store, engine } = testEngine({ tap: (_, events) => tapped.push(...events.map(({ seq }) => seq)) });
   await engine.start();
   const { id } = await engine.create(undefined, {});
   const received: number[] = [];
@@ -270,7 +270,7 @@ test("a new session whose lease the store cannot give is refused, and leaves not
 });
 
 test("what was on its way when a session was let go of is known to whoever loads it next", async () => {
-  const made = engineHouse();
+  const made = testEngine();
   const { id } = await made.engine.create(undefined, {});
   const late = new Gate();
   made.store.plan("append", 1, { kind: "delay", until: late });
@@ -304,7 +304,7 @@ test("a session that fails to load late does not take its successor along", asyn
 });
 
 test("a session that is let go of while it is loaded begins nothing, and gives its lease back", async () => {
-  const made = engineHouse({ liveRunsMax: 0 });
+  const made = testEngine({ liveRunsMax: 0 });
   const { sessionId, accepted } = made.engine.begin(undefined, {}, asked("waits"));
   await accepted;
   await made.log.release(sessionId, made.engine.worker);
@@ -321,7 +321,7 @@ test("a session that is let go of while it is loaded begins nothing, and gives i
 });
 
 test("G24: a session that another drives is left to it; once it is ours, all of its runs are known", async () => {
-  const made = engineHouse();
+  const made = testEngine();
   const { sessionId, runId } = await live(made);
   const queued = made.engine.prompt(sessionId, asked("queued"));
   const steers = made.engine.prompt(sessionId, { ...asked("steers"), delivery: "steer" });
@@ -334,7 +334,7 @@ test("G24: a session that another drives is left to it; once it is ours, all of 
 });
 
 test("a process that an earlier life has left is said to be lost, also if no run is live", async () => {
-  const made = engineHouse();
+  const made = testEngine();
   const { id } = await made.engine.create(undefined, {});
   const lane = made.engine.lanes.get(id);
   const command = { type: "begin-process", owner: id, command: "sleep 9", feedback: "silent" } as const;
@@ -345,7 +345,7 @@ test("a process that an earlier life has left is said to be lost, also if no run
 });
 
 test("a session that was loaded from a snapshot is not written as one again before it has grown", async () => {
-  const made = engineHouse({ liveRunsMax: 0 });
+  const made = testEngine({ liveRunsMax: 0 });
   const { sessionId, runId, accepted } = made.engine.begin(undefined, {}, asked("edited"));
   await accepted;
   const edit = { type: "edit", runId, prompt: { text: "again" } } as const;

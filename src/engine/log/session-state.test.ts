@@ -1,7 +1,7 @@
 // A lane in memory: whether it may be let go of, and what its live turn has said.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../../test/fixtures/commit.ts";
-import { engineHouse, live } from "../../../test/fixtures/engine.ts";
+import { testEngine, live } from "../../../test/fixtures/engine.ts";
 import { ControlError } from "../../core/errors.ts";
 import { Gate } from "../../testing/gate.ts";
 import { given } from "../../testing/given.ts";
@@ -44,7 +44,7 @@ test.each([
 });
 
 test("what a turn has said so far is known until it has ended, also while it is being stopped", async () => {
-  const house = engineHouse();
+  const house = testEngine();
   const { sessionId, runId, turn } = await live(house);
   const said = () => house.engine.lanes.peek(sessionId)?.said();
   turn.call("write");

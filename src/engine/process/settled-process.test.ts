@@ -1,7 +1,7 @@
 // How a process ended, for whoever has only the store to ask, and a log that does not go back to its end any more.
 import { expect, test } from "vitest";
 import { logOf } from "../../../test/fixtures/belay.ts";
-import { neighbour, type Stage, stage } from "../../../test/fixtures/engine-processes.ts";
+import { neighbour, type EngineProcesses, stage } from "../../../test/fixtures/engine-processes.ts";
 import { SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { ProcessId, Seq } from "../../core/model/ids.ts";
 import type { Session } from "../../sdk/session.ts";
@@ -14,7 +14,7 @@ async function goOn(session: Session): Promise<void> {
   while ((await session.explain()).asOf < from + SNAPSHOT_EVENTS) await session.prompt("more").outcome;
 }
 
-async function ended({ spawner }: Stage, session: Session): Promise<ProcessId> {
+async function ended({ spawner }: EngineProcesses, session: Session): Promise<ProcessId> {
   const handle = await session.processes.start("work");
   spawner.children.at(-1)?.exit();
   await handle.wait();

@@ -1,7 +1,7 @@
 // Which session starts its next run.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../../test/fixtures/commit.ts";
-import { asked, engineHouse, neighbour } from "../../../test/fixtures/engine.ts";
+import { asked, testEngine, neighbour } from "../../../test/fixtures/engine.ts";
 import { LEASE_TTL_MS } from "../../core/limits.ts";
 import type { RunId } from "../../core/model/ids.ts";
 import type { Lane } from "../../core/model/lane.ts";
@@ -195,7 +195,7 @@ test("G33: runs that were live before wait for a slot too, and come before sessi
 });
 
 test("G33: with fewer slots than in the life before, no more runs than slots work at once", async () => {
-  const before = engineHouse({ liveRunsMax: 3, agent: () => new Promise(() => {}) });
+  const before = testEngine({ liveRunsMax: 3, agent: () => new Promise(() => {}) });
   const runs: string[] = [];
   for (const session of ["ses_1", "ses_2", "ses_3"] as const) {
     const { runId, accepted } = before.engine.begin(session, {}, asked("live"));

@@ -1,6 +1,6 @@
 // One call: what it waits for, in which order, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../../test/fixtures/belay.ts";
+import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
 import { slots } from "../../agent/loop/slots.ts";
 import { ControlError } from "../../core/errors.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../../core/limits.ts";
@@ -22,7 +22,7 @@ type House = Partial<BelayOptions> & { readonly clock?: ManualClock };
 async function call(execute: Execute, options: CallOptions = {}, house: House = {}) {
   const { clock = manualClock() } = house;
   const result = Promise.withResolvers<CallResult>();
-  const { belay, notices } = await openHouse(
+  const { belay, notices } = await openTestBelay(
     {
       go: async (turn) => {
         turn.call("tool", { n: 1 }, execute, options).then(result.resolve, result.reject);
@@ -407,14 +407,14 @@ test("G25: a call of an earlier life that nobody knows any more is told to the h
   store.close = async () => {};
   const ask = { name: "forgotten", input: { n: 1 }, idempotent: true, execute: () => new Promise<never>(() => {}) };
   const agent: Agent = (turn) => (turn.spent.turns === 0 ? { calls: [ask] } : "went on");
-  const first = await openHouse({}, { agent, store });
+  const first = await openTestBelay({}, { agent, store });
   const session = await first.belay.createSession();
   const run = session.prompt("go");
   run.outcome.catch(() => {});
   await expect.poll(async () => (await session.explain()).live?.calls.length).toBe(1);
   await first.belay.close();
   const heard: unknown[] = [];
-  const second = await openHouse({}, { agent, store, hooks: { afterCall: (end) => void heard.push(end) } });
+  const second = await openTestBelay({}, { agent, store, hooks: { afterCall: (end) => void heard.push(end) } });
   expect(await (await second.belay.run(run.id)).text()).toBe("went on");
   const message = "Nobody can carry it out any more: the agent does not know this call.";
   expect(heard).toMatchObject([

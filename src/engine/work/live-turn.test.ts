@@ -1,7 +1,7 @@
 // One turn: what it says and when that is kept, what it asks for, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
-import { gate, logOf, openHouse, untilAborted } from "../../../test/fixtures/belay.ts";
-import { engineHouse, eventsOf, live } from "../../../test/fixtures/engine.ts";
+import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
+import { testEngine, eventsOf, live } from "../../../test/fixtures/engine.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
 import type { Recorded } from "../../core/model/event.ts";
@@ -24,7 +24,7 @@ async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
     await settled();
     return agent(turn);
   };
-  const { belay, notices } = await openHouse({}, { agent: begun, clock, store, graceMs: 1_000, ...options });
+  const { belay, notices } = await openTestBelay({}, { agent: begun, clock, store, graceMs: 1_000, ...options });
   const session = await belay.createSession();
   const heard: Delta[] = [];
   const stop = new AbortController();
@@ -434,7 +434,7 @@ describe("the calls of a turn", () => {
     await expect.poll(() => begun).toEqual(["recorded 1", "begin 1"]);
     await first.belay.close();
     lives = 2;
-    const second = await openHouse({}, { agent, store });
+    const second = await openTestBelay({}, { agent, store });
     expect(await (await second.belay.run(first.run.id)).text()).toBe("done");
     expect(begun).toEqual(["recorded 1", "begin 1", "begin 2"]);
   });
@@ -456,7 +456,7 @@ describe("the calls of a turn", () => {
     await expect.poll(() => found).toEqual([1, 2]);
     await first.belay.close();
     lives = 2;
-    const second = await openHouse({}, { agent, store });
+    const second = await openTestBelay({}, { agent, store });
     expect(await (await second.belay.run(first.run.id)).text()).toContain("done");
     // The turn that was cut off hears once more what it had found; the next one looks anew.
     expect(found).toEqual([1, 2, 2, 3]);
@@ -525,7 +525,7 @@ describe("what people send for a run", () => {
 });
 
 test("G17: a piece of text whose answer was lost is in the log once, even if the turn is then cut off", async () => {
-  const here = engineHouse();
+  const here = testEngine();
   await here.engine.start();
   const { sessionId, turn } = await live(here);
   turn.say("one ");

@@ -4,8 +4,8 @@ import { gate } from "../../../test/fixtures/belay.ts";
 import { watch } from "../../../test/fixtures/commit.ts";
 import {
   asked as askedFor,
-  type EngineHouse,
-  engineHouse,
+  type TestEngine,
+  testEngine,
   eventsOf,
   live,
   neighbour,
@@ -23,8 +23,8 @@ const request = (name: string): CallRequest => ({ name, input: null, execute: ne
 async function takenUp(
   resume: Agent["resume"],
   names = ["first", "second"],
-): Promise<EngineHouse & { readonly turns: Turn[] }> {
-  const house = engineHouse();
+): Promise<TestEngine & { readonly turns: Turn[] }> {
+  const house = testEngine();
   const { sessionId, turn } = await live(house);
   turn.complete({ calls: names.map(request) });
   await settled();
@@ -74,7 +74,7 @@ test.each<readonly [string, Agent["resume"]]>([
 test.each(["first", "next"])(
   "G28: in the %s life, a call that was recorded although nobody said so fails unbegun",
   async (life) => {
-    const first = engineHouse();
+    const first = testEngine();
     const { sessionId, turn: asked } = await live(first);
     let [house, turn] = [first, asked];
     if (life === "next") {
@@ -107,8 +107,8 @@ describe("a call whose approval an earlier life has asked for, and which begins 
   const other: Hooks = { beforeCall: () => ({ kind: "allow", approved: true, input: { changed: true } }) };
 
   /** The next life of a run that is cut off while its call waits for an approval. */
-  async function waiting(): Promise<EngineHouse> {
-    const house = engineHouse();
+  async function waiting(): Promise<TestEngine> {
+    const house = testEngine();
     const { turn } = await live(house);
     turn.complete({ calls: [asking] });
     await settled();
@@ -117,11 +117,11 @@ describe("a call whose approval an earlier life has asked for, and which begins 
   }
 
   const nextLife = async (
-    before: EngineHouse,
+    before: TestEngine,
     request: CallRequest,
     hooks: Hooks = {},
     begun: string[] = [],
-  ): Promise<EngineHouse> => {
+  ): Promise<TestEngine> => {
     await before.log.release("ses_1", before.engine.worker);
     const execute = (): Promise<undefined> => {
       begun.push(request.name);

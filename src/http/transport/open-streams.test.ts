@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { openHouse, untilAborted } from "../../../test/fixtures/belay.ts";
+import { openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
 import { plainRequest } from "../../../test/fixtures/plain-request.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { Guard } from "../auth/guard.ts";
@@ -21,7 +21,7 @@ const holder = (...scopes: readonly TokenScope[]): Actor => ({
 
 /** A server whose one token can be changed while somebody reads. */
 async function served() {
-  const house = await openHouse({ work: (turn) => untilAborted(turn.signal) });
+  const house = await openTestBelay({ work: (turn) => untilAborted(turn.signal) });
   closing.push(() => house.belay.close({ mode: "cancel" }));
   const clock = manualClock();
   const holding: { verify: () => Actor | undefined } = { verify: () => holder("read") };

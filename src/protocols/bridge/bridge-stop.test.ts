@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type BridgedHouse, type InMemoryHost, openBridge } from "../../../test/fixtures/bridge-host.ts";
+import { type TestBridge, type InMemoryHost, openBridge } from "../../../test/fixtures/bridge-host.ts";
 import type { CallRequest } from "../../ports/agent.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { statusOf } from "../cancel-call.ts";
 import { sessionStatus } from "./stop-methods.ts";
 
 /** A session with one live run that has asked for one call, which has begun and waits for the test. */
-async function withCall(house: BridgedHouse, options: { readonly heeds?: boolean } = {}) {
+async function withCall(house: TestBridge, options: { readonly heeds?: boolean } = {}) {
   const { host, agent } = house;
   const sessionId = await host.newSession();
   host.send({ id: "prompt", method: "session/prompt", params: { sessionId, prompt: "go" } });
@@ -296,7 +296,7 @@ describe("the id a provider gave", () => {
     complete(value: string): void;
   }
 
-  async function withRequests(house: BridgedHouse, ids: readonly string[]) {
+  async function withRequests(house: TestBridge, ids: readonly string[]) {
     const sessionId = await house.host.newSession();
     await house.host.ask("session/subscribe", { sessionId });
     house.host.send({ id: "prompt", method: "session/prompt", params: { sessionId, prompt: "go" } });

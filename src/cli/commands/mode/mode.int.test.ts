@@ -1,6 +1,6 @@
 // `belay mode` as a user types it, against the real server.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CliStage } from "../../../../test/fixtures/cli-server.ts";
+import { CliFixture } from "../../../../test/fixtures/cli-server.ts";
 import { EXIT_CODE } from "../../shared/exit-code.ts";
 
 // Programs are started, several in a test, and how long that takes is up to how busy the machine is.
@@ -11,10 +11,10 @@ const MODES = [
   { id: "auto", name: "Auto" },
 ] as const;
 
-let stage: CliStage;
+let stage: CliFixture;
 
 beforeEach(async () => {
-  stage = await CliStage.open(MODES);
+  stage = await CliFixture.open(MODES);
 });
 
 afterEach(() => stage.close());
