@@ -98,8 +98,8 @@ export class ClientProcess implements ProcessControl {
     await this.#connection.value({ method: "POST", path: `${this.#path}/resize`, body: size });
   }
 
-  async read(wish: OutputPageOptions = {}): Promise<OutputPage | undefined> {
-    const { stream, offset, bytesMax, plain } = optionsOf(wish, "read()");
+  async read(options: OutputPageOptions = {}): Promise<OutputPage | undefined> {
+    const { stream, offset, bytesMax, plain } = optionsOf(options, "read()");
     try {
       return await this.#connection.get<OutputPage>(`${this.#path}/output`, { stream, offset, bytesMax, plain });
     } catch (thrown) {
@@ -108,8 +108,8 @@ export class ClientProcess implements ProcessControl {
     }
   }
 
-  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
-    const { stream, offset, plain, signal } = optionsOf(wish, "follow()");
+  async *follow(options: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+    const { stream, offset, plain, signal } = optionsOf(options, "follow()");
     const path = `${this.#path}/output/follow`;
     const source = new Stream(this.#connection, { path, query: { stream, offset, plain }, signal, kind: "ends" });
     let heardTo = offset ?? 0;

@@ -110,10 +110,10 @@ export const TAIL_BYTES_MAX = 256 * 1024;
 export const RECENT_RUNS_MAX = 1_024;
 
 /** Events of all sessions kept for those who watch them all: some seconds of a busy house. */
-export const CHRONICLE_EVENTS_MAX = 8_192; // @fault small-caches:chronicle
+export const ALL_SESSIONS_EVENTS_MAX = 8_192; // @fault small-caches:chronicle
 
 /** What those may hold together. */
-export const CHRONICLE_CHARS_MAX = 8 * 1024 * 1024;
+export const ALL_SESSIONS_CHARS_MAX = 8 * 1024 * 1024;
 
 /** Deltas waiting for one subscriber. Beyond it the oldest are dropped and counted. */
 export const DELTA_BYTES_MAX = 256 * 1024;

@@ -413,9 +413,9 @@ describe("a house that closes", () => {
     const { sessionId, runId } = await live(house);
     const heard = follow(house, sessionId);
     const outcome = watch(engine.outcome(runId));
-    const chronicle = engine.allSessionsFeed.watch({ after: undefined, prefix: "", signal: undefined });
-    await chronicle.next();
-    const watched = watch(chronicle.next());
+    const allSessionsFeed = engine.allSessionsFeed.watch({ after: undefined, prefix: "", signal: undefined });
+    await allSessionsFeed.next();
+    const watched = watch(allSessionsFeed.next());
     await settled();
     store.always("append", { kind: "fail", code: "store_full" });
     await engine.cancel.run(runId, USER).catch(() => {});

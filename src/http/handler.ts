@@ -112,8 +112,8 @@ export class Handler {
       document ??= openApiText(version);
       return document;
     };
-    const house = serverHandlers({ ...parts, openApi });
-    this.#doings = { ...house, ...sessionHandlers(parts), ...runHandlers(parts) };
+    const server = serverHandlers({ ...parts, openApi });
+    this.#doings = { ...server, ...sessionHandlers(parts), ...runHandlers(parts) };
   }
 
   /** Streams that are open now. */
@@ -142,7 +142,7 @@ export class Handler {
     const acp = this.#acp;
     this.#acp ??= Promise.reject(new ControlError("shutting_down", "The server is shutting down."));
     this.#acp.catch(() => {});
-    await Promise.all([this.#streams.drain(), acp?.then((desk) => desk.drain(), messageOf)]);
+    await Promise.all([this.#streams.drain(), acp?.then((context) => context.drain(), messageOf)]);
   }
 
   async #settle(one: Case): Promise<Answered> {
@@ -153,7 +153,7 @@ export class Handler {
       one.headers = front.headers;
       if (one.match.kind === "acp") {
         const actor = this.#admit(one, one.match.route);
-        return { answer: await (await this.#desk()).answer(one.request, actor), told: { answer: "done" } };
+        return { answer: await (await this.#context()).answer(one.request, actor), told: { answer: "done" } };
       }
       const found = requireFound(one.match);
       const reply = await this.#do(one, found);
@@ -183,7 +183,7 @@ export class Handler {
     return reply;
   }
 
-  #desk(): Promise<AcpConnections> {
+  #context(): Promise<AcpConnections> {
     const { control, guard, clock, version, audit, metrics } = this.#options;
     const parts = { control, guard, clock, version, log: this.#log, audit, metrics };
     const load = () => import("./acp/open-acp.ts");

@@ -36,7 +36,7 @@ export interface ServerAudit {
   /** Resolves once it outlives this program. */
   note(record: AuditNote): Promise<void>;
   /** Newest first. */
-  read(wish: AuditQuery): Promise<{
+  read(options: AuditQuery): Promise<{
     readonly records: readonly (Omit<AuditNote, "via"> & { readonly via: string })[];
     readonly next?: string;
   }>;

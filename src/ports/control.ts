@@ -325,7 +325,7 @@ export interface ProcessControl {
   endInput(): void | Promise<void>;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
   /** A page of what it has said. Undefined: nothing is kept. */
-  read(wish?: OutputPageOptions): Promise<OutputPage | undefined>;
+  read(options?: OutputPageOptions): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
-  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(options?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

@@ -90,9 +90,9 @@ export interface ProcessHandle {
   /** What it has said: now, or to the end. Undefined: nothing is kept. */
   output(): Promise<OutputFile | undefined>;
   /** A page of that. */
-  read(wish?: OutputPageOptions): Promise<OutputPage | undefined>;
+  read(options?: OutputPageOptions): Promise<OutputPage | undefined>;
   /** What it says, as it says it, from `offset` on, until it has ended. */
-  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(options?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }
 
 /**
@@ -296,9 +296,9 @@ export interface OutputFile {
   readonly counts: OutputCounts;
   /** Where the files are, for people. */
   readonly dir: string;
-  read(wish?: OutputPageOptions): Promise<OutputPage>;
+  read(options?: OutputPageOptions): Promise<OutputPage>;
   /** The first and last of what was said on a stream: whole if it fits, else with a count of what is left out. */
-  excerpt(wish?: Omit<OutputPageOptions, "offset">): Excerpt;
+  excerpt(options?: Omit<OutputPageOptions, "offset">): Excerpt;
 }
 
 export interface Excerpt {
@@ -313,5 +313,5 @@ export interface Output extends OutputFile {
   /** When it last said something; the start, if it never did. On the clock that does not jump. */
   readonly lastAt: number;
   /** Pages from `offset` on, as they come, until the child has ended. A reader that is slow holds up nobody. */
-  follow(wish?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
+  follow(options?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

@@ -82,7 +82,7 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const opened = service?.store ?? store;
   const hidden = [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])];
   const processes = { graceMs, ...options.processes, hidden };
-  const door = lazySpawner(processes, store, time, (message) => notify({ type: "process", message }));
+  const connection = lazySpawner(processes, store, time, (message) => notify({ type: "process", message }));
   const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
     agent,
@@ -97,14 +97,14 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     runLimitMs: options.runLimitMs,
     redact: options.redact,
     retention: options.retention,
-    spawner: door.open,
+    spawner: connection.open,
     ...(loopWatch === "off" ? {} : { watch: (shared) => startWatcher(loopWatch, shared) }),
     tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
   const stopAlls = new BulkStops(engine);
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
-    if (door.atOnce) await engine.processes.spawner();
+    if (connection.atOnce) await engine.processes.spawner();
     await engine.start();
     await stopAlls.load();
   } catch (error) {

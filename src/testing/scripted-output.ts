@@ -38,8 +38,8 @@ export class ScriptedOutput implements Output {
     this.#wake();
   }
 
-  read(wish: OutputPageOptions = {}): Promise<OutputPage> {
-    return Promise.resolve(this.#page(wish));
+  read(options: OutputPageOptions = {}): Promise<OutputPage> {
+    return Promise.resolve(this.#page(options));
   }
 
   excerpt({ stream = "all", bytesMax = PAGE_BYTES, plain = false }: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
@@ -51,8 +51,8 @@ export class ScriptedOutput implements Output {
     return { head: shown(head, plain), tail: shown(tail, plain), omitted };
   }
 
-  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
-    const { signal, ...first } = wish;
+  async *follow(options: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+    const { signal, ...first } = options;
     let offset = first.offset ?? 0;
     const wake = (): void => this.#wake();
     signal?.addEventListener("abort", wake, { once: true });

@@ -26,11 +26,11 @@ export function slots(max: number): Slots {
     if (handingOut) return;
     handingOut = true;
     try {
-      for (const wish of wishes) {
+      for (const options of wishes) {
         if (free === 0) return;
-        wishes.delete(wish);
+        wishes.delete(options);
         free -= 1;
-        wish.taken(once(giveBack));
+        options.taken(once(giveBack));
       }
     } finally {
       handingOut = false;
@@ -43,10 +43,10 @@ export function slots(max: number): Slots {
 
   return {
     take(taken) {
-      const wish: SlotRequest = { taken };
-      wishes.add(wish);
+      const options: SlotRequest = { taken };
+      wishes.add(options);
       handOut();
-      return () => void wishes.delete(wish);
+      return () => void wishes.delete(options);
     },
   };
 }

@@ -122,14 +122,14 @@ const addressOf = ({ socket, url }: ServerPlace): Pick<ServerNote, "socket" | "u
 /** Opens, works, and closes, whatever becomes of the work. */
 export async function withControl<T>(
   options: ConnectionOptions,
-  work: (door: Connection) => Promise<T>,
+  work: (connection: Connection) => Promise<T>,
   patience: Patience = {},
 ): Promise<T> {
-  const door = await openControl(options, process.env, patience);
+  const connection = await openControl(options, process.env, patience);
   try {
-    return await work(door);
+    return await work(connection);
   } finally {
-    await door.close();
+    await connection.close();
   }
 }
 

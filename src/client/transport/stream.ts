@@ -28,13 +28,13 @@ export class Stream {
   /** Connections so far that have answered. */
   connections = 0;
   readonly #connection: Connection;
-  readonly #wish: StreamOptions;
+  readonly #options: StreamOptions;
   #restart = false;
   #faults = 0;
 
-  constructor(connection: Connection, wish: StreamOptions) {
+  constructor(connection: Connection, options: StreamOptions) {
     this.#connection = connection;
-    this.#wish = wish;
+    this.#options = options;
   }
 
   /** What has come in cannot be right: connect again, from the cursor. */
@@ -44,7 +44,7 @@ export class Stream {
 
   /** The events, as many at a time as have come in, until the stream is over or the signal aborts. */
   async *pages(): AsyncGenerator<readonly SseMessage[], void> {
-    const { signal } = this.#wish;
+    const { signal } = this.#options;
     const backoff = this.#connection.backoff();
     while (signal?.aborted !== true) {
       const stop = new AbortController();
@@ -72,7 +72,7 @@ export class Stream {
     const watch = new Watchdog(connection, stop);
     try {
       const headers = this.cursor === undefined ? {} : { "last-event-id": this.cursor };
-      const reply = await connection.open(withQuery(this.#wish.path, this.#wish.query), headers, stop);
+      const reply = await connection.open(withQuery(this.#options.path, this.#options.query), headers, stop);
       if (reply.status === 204) return { kind: "over" };
       if (reply.status !== 200) return cutBy(await troubleOf(reply, connection.where));
       requireStream(reply, connection.where);
@@ -97,10 +97,10 @@ export class Stream {
         if (bye !== -1) this.#judge(messages[bye]?.data ?? "");
         if (this.#restart || bye !== -1) return this.#again();
       }
-      return this.#wish.kind === "ends" ? { kind: "over" } : this.#again();
+      return this.#options.kind === "ends" ? { kind: "over" } : this.#again();
     } catch (thrown) {
       if (thrown instanceof ControlError) throw thrown;
-      if (this.#wish.signal?.aborted === true) return { kind: "over" };
+      if (this.#options.signal?.aborted === true) return { kind: "over" };
       // Throws if it was the client that has been closed.
       connection.hold(stop)();
       return { kind: "cut", error: connection.lost(stop.signal.aborted ? stop.signal.reason : thrown), afterMs: 0 };
@@ -125,7 +125,7 @@ export class Stream {
   }
 
   async #pause(ms: number): Promise<void> {
-    const { signal } = this.#wish;
+    const { signal } = this.#options;
     try {
       await this.#connection.pause(ms, signal);
     } catch (thrown) {

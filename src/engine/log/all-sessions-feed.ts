@@ -5,7 +5,7 @@
 // 2. What is kept is bounded, in number and in size. A watcher has no buffer of its own, only a position.
 // 3. A watcher that has fallen behind what is kept is told so, once, and goes on from now.
 
-import { CHRONICLE_CHARS_MAX, CHRONICLE_EVENTS_MAX } from "../../core/limits.ts";
+import { ALL_SESSIONS_CHARS_MAX, ALL_SESSIONS_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import { heapBytes } from "../../core/size.ts";
@@ -111,10 +111,10 @@ export class AllSessionsFeed {
 
   /** Half of it at once: shortening by one for each event would move the whole list each time. */
   #shorten(): void {
-    if (this.#kept.length <= CHRONICLE_EVENTS_MAX && this.#chars <= CHRONICLE_CHARS_MAX) return;
+    if (this.#kept.length <= ALL_SESSIONS_EVENTS_MAX && this.#chars <= ALL_SESSIONS_CHARS_MAX) return;
     let drop = 0;
     for (const { chars } of this.#kept) {
-      if (this.#kept.length - drop <= CHRONICLE_EVENTS_MAX / 2 && this.#chars <= CHRONICLE_CHARS_MAX / 2) break;
+      if (this.#kept.length - drop <= ALL_SESSIONS_EVENTS_MAX / 2 && this.#chars <= ALL_SESSIONS_CHARS_MAX / 2) break;
       this.#chars -= chars;
       drop += 1;
     }

@@ -132,21 +132,21 @@ export class ProcessHandle implements Handle {
     return (await this.#host.processes.get(this.id)?.existing)?.output;
   }
 
-  read(wish: OutputPageOptions = {}): Promise<OutputPage | undefined> {
-    return this.#gate.settle(async () => (await this.#output())?.read(wish));
+  read(options: OutputPageOptions = {}): Promise<OutputPage | undefined> {
+    return this.#gate.settle(async () => (await this.#output())?.read(options));
   }
 
-  follow(wish: FollowOptions = {}): AsyncGenerator<OutputPage, void> {
-    return new GatedPages(this.#gate, this.#follow(wish));
+  follow(options: FollowOptions = {}): AsyncGenerator<OutputPage, void> {
+    return new GatedPages(this.#gate, this.#follow(options));
   }
 
-  async *#follow(wish: FollowOptions): AsyncGenerator<OutputPage, void> {
+  async *#follow(options: FollowOptions): AsyncGenerator<OutputPage, void> {
     const live = await this.#live();
     if (live !== undefined) {
-      yield* live.follow(wish);
+      yield* live.follow(options);
       return;
     }
-    const { signal, ...first } = wish;
+    const { signal, ...first } = options;
     const kept = await this.#output();
     let offset = first.offset ?? 0;
     while (kept !== undefined && signal?.aborted !== true) {
@@ -204,12 +204,12 @@ class GatedOutput implements OutputFile {
     return this.#output.dir;
   }
 
-  read(wish?: OutputPageOptions): Promise<OutputPage> {
-    return this.#gate.settle(() => this.#output.read(wish));
+  read(options?: OutputPageOptions): Promise<OutputPage> {
+    return this.#gate.settle(() => this.#output.read(options));
   }
 
-  excerpt(wish?: Omit<OutputPageOptions, "offset">): Excerpt {
-    return this.#output.excerpt(wish);
+  excerpt(options?: Omit<OutputPageOptions, "offset">): Excerpt {
+    return this.#output.excerpt(options);
   }
 }
 

@@ -87,9 +87,9 @@ export class RetentionLoop {
     if (isForgotten(limits, one, now) && (await this.#delete(one))) return;
     this.#sessions += 1;
     this.#remember(one);
-    const wish = within(limits, one, now);
-    if (wish === undefined) return;
-    const { before, bytes, ...rest } = wish;
+    const options = within(limits, one, now);
+    if (options === undefined) return;
+    const { before, bytes, ...rest } = options;
     const size = bytes === undefined || this.#small.get(one.id) === one.head ? {} : { bytes: bytes * SLACK };
     let cut = Math.max(before, await this.#upkeep.within(one.id, { ...rest, ...size }));
     const isLarge = "bytes" in size && cut > one.kept;

@@ -29,21 +29,21 @@ export interface EnvironmentOptions {
 }
 
 /** The environment of one child. Throws `invalid` for names and values that no child can have. */
-export function childEnvironment(wish: EnvironmentOptions): Readonly<Record<string, string>> {
+export function childEnvironment(options: EnvironmentOptions): Readonly<Record<string, string>> {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
-  const patterns = [...ALLOWED, ...(wish.allow ?? []).map(checkAllowed)];
-  const { inherit = "listed", from } = wish;
+  const patterns = [...ALLOWED, ...(options.allow ?? []).map(checkAllowed)];
+  const { inherit = "listed", from } = options;
   take(env, from, (name) => patterns.some((pattern) => lets(pattern, name)));
-  if (inherit === "listed") quieten(env, wish.terminal === true);
+  if (inherit === "listed") quieten(env, options.terminal === true);
   else take(env, inherit === "all" ? from : inherit, isUsers);
-  for (const [name, value] of Object.entries(wish.given ?? {})) {
+  for (const [name, value] of Object.entries(options.given ?? {})) {
     checkGiven(name, value);
     // A child without a PATH finds nothing, and says so in a hundred ways. Nobody means that.
     if (name !== "PATH" || value !== "") env.set(name, value);
   }
   // Whoever asks for colours gets them; with both set, some programs complain about it.
-  if (wish.given?.FORCE_COLOR !== undefined && wish.given.NO_COLOR === undefined) env.delete("NO_COLOR");
-  env.set(COOKIE_NAME, [...outerCookies(wish.from[COOKIE_NAME]), wish.cookie].join(" "));
+  if (options.given?.FORCE_COLOR !== undefined && options.given.NO_COLOR === undefined) env.delete("NO_COLOR");
+  env.set(COOKIE_NAME, [...outerCookies(options.from[COOKIE_NAME]), options.cookie].join(" "));
   checkSize(env);
   return Object.fromEntries(env);
 }

@@ -104,18 +104,18 @@ export class Capture implements Output {
     return this.#paused ? "pause" : "go";
   }
 
-  async read(wish: OutputPageOptions = {}): Promise<OutputPage> {
-    const stream = streamOf(wish);
-    return { ...(await readPage(this.#streams[stream], wish)), stream };
+  async read(options: OutputPageOptions = {}): Promise<OutputPage> {
+    const stream = streamOf(options);
+    return { ...(await readPage(this.#streams[stream], options)), stream };
   }
 
-  excerpt(wish: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
-    return excerptOf(this.#streams[streamOf(wish)], wish);
+  excerpt(options: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
+    return excerptOf(this.#streams[streamOf(options)], options);
   }
 
-  async *follow(wish: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
-    const stream = streamOf(wish);
-    for await (const page of follow(this.#streams[stream], this.#growth, wish)) yield { ...page, stream };
+  async *follow(options: OutputPageOptions & { readonly signal?: AbortSignal } = {}): AsyncGenerator<OutputPage, void> {
+    const stream = streamOf(options);
+    for await (const page of follow(this.#streams[stream], this.#growth, options)) yield { ...page, stream };
   }
 
   /**

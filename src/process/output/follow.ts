@@ -30,13 +30,13 @@ export class Growth {
 export async function* follow(
   source: Source,
   growth: Growth,
-  wish: OutputPageOptions & { readonly signal?: AbortSignal },
+  options: OutputPageOptions & { readonly signal?: AbortSignal },
 ): AsyncGenerator<OutputPage, void> {
-  const { signal } = wish;
-  let offset = wish.offset ?? 0;
+  const { signal } = options;
+  let offset = options.offset ?? 0;
   while (!signal?.aborted) {
     const seen = source.total;
-    const page = await untilAborted(signal, readPage(source, { ...wish, offset }));
+    const page = await untilAborted(signal, readPage(source, { ...options, offset }));
     if (page === undefined) return;
     if (page.to > page.from || page.missing > 0 || page.end) yield page;
     if (page.end) return;

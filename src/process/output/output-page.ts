@@ -30,16 +30,16 @@ interface Stretch {
 }
 
 /** The stream that is wished for; throws `invalid` if there is none of that name. */
-export function streamOf(wish: { readonly stream?: Stream }): Stream {
-  const { stream = "all" } = wish;
+export function streamOf(options: { readonly stream?: Stream }): Stream {
+  const { stream = "all" } = options;
   if (STREAMS.includes(stream)) return stream;
   throw new ControlError("invalid", `There is no stream \`${String(stream)}\`; there are stdout, stderr and all.`);
 }
 
-export async function readPage(source: Source, wish: OutputPageOptions = {}): Promise<OutputPage> {
+export async function readPage(source: Source, options: OutputPageOptions = {}): Promise<OutputPage> {
   const { stream } = source;
-  const offset = wholeNumber("offset", wish.offset ?? 0, 0);
-  const bytesMax = bytesOf(wish.bytesMax ?? PAGE_BYTES_DEFAULT, PAGE_BYTES_MAX);
+  const offset = wholeNumber("offset", options.offset ?? 0, 0);
+  const bytesMax = bytesOf(options.bytesMax ?? PAGE_BYTES_DEFAULT, PAGE_BYTES_MAX);
   if (offset >= source.total) return { stream, from: offset, to: offset, text: "", missing: 0, end: source.ended };
 
   const { from: base, bytes, broken } = await stretchAt(source, offset, bytesMax);
@@ -55,7 +55,7 @@ export async function readPage(source: Source, wish: OutputPageOptions = {}): Pr
     stream,
     from: base + begin,
     to: base + end,
-    text: readable(textOf(bytes.subarray(begin, end)), wish.plain),
+    text: readable(textOf(bytes.subarray(begin, end)), options.plain),
     missing: lost ? base + begin - offset : 0,
     end: source.ended && base + end === source.total,
   };
@@ -97,13 +97,13 @@ async function gather(source: Source, from: number, count: number): Promise<Stre
 }
 
 /** The first and last of a stream, from memory alone. */
-export function excerptOf(source: Source, wish: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
-  const { head, tail, omitted } = rawExcerpt(source, wish.bytesMax);
-  return { head: readable(head, wish.plain), tail: readable(tail, wish.plain), omitted };
+export function excerptOf(source: Source, options: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
+  const { head, tail, omitted } = rawExcerpt(source, options.bytesMax);
+  return { head: readable(head, options.plain), tail: readable(tail, options.plain), omitted };
 }
 
 /** A page at a time, so a sequence that is cut by the end of one is shown in part. */
-const readable = (text: string, wish: boolean | undefined): string => (wish === true ? plain(text) : text);
+const readable = (text: string, options: boolean | undefined): string => (options === true ? plain(text) : text);
 
 function rawExcerpt(source: Source, bytesWished: number | undefined): Excerpt {
   const bytesMax = bytesOf(bytesWished ?? EXCERPT_BYTES_DEFAULT, HEAD_BYTES + TAIL_BYTES);

@@ -33,8 +33,8 @@ export async function openOutput(dir: string): Promise<SavedOutput | undefined> 
     dir,
     counts,
     complete: saved !== undefined,
-    read: async (wish: OutputPageOptions = {}): Promise<OutputPage> => readPage(sources[streamOf(wish)], wish),
-    excerpt: (wish = {}): Excerpt => excerptOf(sources[streamOf(wish)], wish),
+    read: async (options: OutputPageOptions = {}): Promise<OutputPage> => readPage(sources[streamOf(options)], options),
+    excerpt: (options = {}): Excerpt => excerptOf(sources[streamOf(options)], options),
   };
 }
 

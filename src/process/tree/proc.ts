@@ -121,17 +121,17 @@ export interface Looking {
  * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a
  * part of it would look like death. `meet` is called at once for each.
  */
-export async function listProcesses(wish: Looking, root: string = PROC): Promise<readonly Seen[]> {
+export async function listProcesses(options: Looking, root: string = PROC): Promise<readonly Seen[]> {
   const bootId = bootIdOf(root);
   if (bootId === undefined) throw new Error(`${root} does not tell which start of the machine this is.`);
   const seen = new Map<number, Seen>();
   const blank: number[] = [];
   const look = (pid: number): void => {
-    const one = see(pid, bootId, wish, root);
+    const one = see(pid, bootId, options, root);
     if (one === undefined) return;
     if (one.blank) blank.push(pid);
     seen.set(pid, one);
-    wish.meet?.(one);
+    options.meet?.(one);
   };
   const before = lastPid(root);
   for await (const entry of await opendir(root, { bufferSize: SCAN_SLICE })) {
@@ -205,11 +205,11 @@ export type Visit = (identity: Identity) => void;
 
 async function those(
   wanted: (one: Seen) => boolean,
-  wish: { readonly cookies: boolean },
+  options: { readonly cookies: boolean },
   root: string,
   meet: Visit | undefined,
 ): Promise<readonly Identity[]> {
-  const all = await listProcesses({ ...wish, meet: (one) => wanted(one) && meet?.(one.identity) }, root);
+  const all = await listProcesses({ ...options, meet: (one) => wanted(one) && meet?.(one.identity) }, root);
   return all.filter(wanted).map((one) => one.identity);
 }
 

@@ -16,10 +16,10 @@ const COLUMNS = ["pid", "ppid", "pgid", "stat", "lstart"];
 /** Dates as they are written nowhere in particular: a table that is read in a later life must say the same. */
 export const PS_ENVIRONMENT = { LC_ALL: "C", TZ: "UTC0", PATH: "/usr/bin:/bin:/usr/sbin:/sbin" };
 
-export function psArguments(dialect: Dialect, wish: { readonly cookies: boolean }): readonly string[] {
+export function psArguments(dialect: Dialect, options: { readonly cookies: boolean }): readonly string[] {
   const [plain, full] = dialect === "macos" ? ["-axww", "-axEww"] : ["axww", "axeww"];
-  const columns = wish.cookies ? [...COLUMNS, "command"] : COLUMNS;
-  return [wish.cookies ? full : plain, ...columns.flatMap((name) => ["-o", `${name}=`])];
+  const columns = options.cookies ? [...COLUMNS, "command"] : COLUMNS;
+  return [options.cookies ? full : plain, ...columns.flatMap((name) => ["-o", `${name}=`])];
 }
 
 export interface Row extends Stat {

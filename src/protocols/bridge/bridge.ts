@@ -58,7 +58,7 @@ const HUNG_UP = { kind: "policy", note: "The program that had started Belay is g
 class Bridge {
   readonly #options: BridgeOptions;
   readonly #outlet: Outlet;
-  readonly #desk: MethodContext & { readonly prompts: OwnPrompts };
+  readonly #context: MethodContext & { readonly prompts: OwnPrompts };
   readonly #over = Promise.withResolvers<"shutdown" | "hangup">();
   readonly #idle: (() => void)[] = [];
   readonly #noting = new Set<Promise<void>>();
@@ -75,7 +75,7 @@ class Bridge {
     this.#options = options;
     this.#outlet = new Outlet(output);
     this.#startedAt = clock.now();
-    this.#desk = {
+    this.#context = {
       control,
       version,
       prompts: new OwnPrompts(),
@@ -103,7 +103,7 @@ class Bridge {
       // Not once: a pipe without a reader may say so more often, and an error nobody hears ends the program.
       output.on(ending, () => {
         this.#outlet.close();
-        this.#desk.subscriptions.close();
+        this.#context.subscriptions.close();
         hungUp();
       });
     }
@@ -148,7 +148,7 @@ class Bridge {
     const asked: MethodRequest = { id, params, noted: (answer, target) => note({ answer, target }) };
     try {
       this.#admit(method, request);
-      const reply = await method.handle(this.#desk, asked);
+      const reply = await method.handle(this.#context, asked);
       if (reply.kind === "now") note({ answer: answerWord(reply.result) });
       await this.#reply(request, reply);
     } catch (error) {
@@ -228,14 +228,14 @@ class Bridge {
     if (how === "hangup") await this.#hangUp();
     // Whoever still listens is told how everything ended.
     if (this.#open > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
-    this.#desk.subscriptions.close();
+    this.#context.subscriptions.close();
     await this.#outlet.flushed();
     await Promise.all(this.#noting);
   }
 
   async #hangUp(): Promise<void> {
     const { onHangup = "cancel" } = this.#options;
-    const { live } = this.#desk.prompts;
+    const { live } = this.#context.prompts;
     // A shutdown that was asked for goes on as it was asked for.
     if (this.#closing === undefined) this.#recorder("stop", "hangup", {})({ answer: onHangup });
     if (this.#closing === undefined && onHangup === "cancel") {

@@ -43,5 +43,5 @@ export interface Method {
    */
   readonly sort: "look" | "change" | "stop";
   /** Called in the tick in which the line was read: what it asks of the control it asks before it waits. */
-  handle(desk: MethodContext, asked: MethodRequest): Promise<Reply>;
+  handle(context: MethodContext, asked: MethodRequest): Promise<Reply>;
 }

@@ -28,7 +28,7 @@ const NOTIFICATIONS = ["run/accepted", "event", "subscription/ended"] as const;
 const now = (result: unknown): Reply => ({ kind: "now", result });
 const read = (fetch: () => Promise<unknown>): Reply => ({ kind: "read", read: fetch });
 
-const sessionOf = (desk: MethodContext, params: Params) => desk.control.session(text(params, "sessionId"));
+const sessionOf = (context: MethodContext, params: Params) => context.control.session(text(params, "sessionId"));
 
 const BASIC_METHODS = {
   initialize: {
@@ -43,8 +43,8 @@ const BASIC_METHODS = {
   shutdown: {
     fields: ["mode"],
     sort: "change",
-    handle: async (desk, { params }) => {
-      const report = await desk.shutDown(optionalChoice(params, "mode", ["park", "cancel"]) ?? "park");
+    handle: async (context, { params }) => {
+      const report = await context.shutDown(optionalChoice(params, "mode", ["park", "cancel"]) ?? "park");
       return now(report ?? {});
     },
   },
@@ -66,44 +66,44 @@ const SESSION_METHODS = {
   "session/set_mode": {
     fields: ["sessionId", "mode", "by", "key"],
     sort: "change",
-    handle: async (desk, { params }) => {
+    handle: async (context, { params }) => {
       const options = defined({ by: optionalText(params, "by"), key: optionalText(params, "key") });
-      return now(await sessionOf(desk, params).setMode(text(params, "mode"), options));
+      return now(await sessionOf(context, params).setMode(text(params, "mode"), options));
     },
   },
   "session/explain": {
     fields: ["sessionId"],
     sort: "look",
-    handle: async (desk, { params }) => {
-      const session = sessionOf(desk, params);
+    handle: async (context, { params }) => {
+      const session = sessionOf(context, params);
       return read(() => session.explain());
     },
   },
   "session/transcript": {
     fields: ["sessionId"],
     sort: "look",
-    handle: async (desk, { params }) => {
-      const session = sessionOf(desk, params);
+    handle: async (context, { params }) => {
+      const session = sessionOf(context, params);
       return read(async () => ({ messages: await session.transcript() }));
     },
   },
   "session/subscribe": {
     fields: ["sessionId", "after", "deltas"],
     sort: "look",
-    handle: async (desk, { params }) => {
-      const session = sessionOf(desk, params);
+    handle: async (context, { params }) => {
+      const session = sessionOf(context, params);
       const after = optionalWhole(params, "after", Number.MAX_SAFE_INTEGER) ?? 0;
       const deltas = optionalChoice(params, "deltas", ["with", "without"]) ?? "without";
-      const begin = await desk.subscriptions.add(session, { after, deltas });
+      const begin = await context.subscriptions.add(session, { after, deltas });
       return { kind: "now", result: { sessionId: session.id, after, deltas }, afterwards: begin };
     },
   },
   "session/unsubscribe": {
     fields: ["sessionId"],
     sort: "look",
-    handle: async (desk, { params }) => {
-      const { id } = sessionOf(desk, params);
-      return now({ sessionId: id, unsubscribed: desk.subscriptions.remove(id) });
+    handle: async (context, { params }) => {
+      const { id } = sessionOf(context, params);
+      return now({ sessionId: id, unsubscribed: context.subscriptions.remove(id) });
     },
   },
 } as const satisfies Record<string, Method>;
@@ -112,8 +112,8 @@ const QUEUE_METHODS = {
   "queue/list": {
     fields: ["sessionId"],
     sort: "look",
-    handle: async (desk, { params }) => {
-      const { queue } = sessionOf(desk, params);
+    handle: async (context, { params }) => {
+      const { queue } = sessionOf(context, params);
       return read(async () => ({ queue: await queue.list() }));
     },
   },
@@ -134,7 +134,7 @@ function change(
   return {
     fields: ["sessionId", "runId", "key", ...fields],
     sort: "change",
-    handle: async (desk, { params }) => now(await ask(sessionOf(desk, params).queue, text(params, "runId"), params)),
+    handle: async (context, { params }) => now(await ask(sessionOf(context, params).queue, text(params, "runId"), params)),
   };
 }
 

@@ -11,16 +11,16 @@ const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;
 export const promptMethod = {
   fields: ["sessionId", "prompt", "delivery", "key"],
   sort: "change",
-  handle: async (desk, asked) => {
+  handle: async (context, asked) => {
     const { params } = asked;
-    const session = desk.control.session(text(params, "sessionId"));
+    const session = context.control.session(text(params, "sessionId"));
     const delivery = optionalChoice(params, "delivery", DELIVERIES);
     const run = session.prompt(promptOf(params), defined({ delivery, key: optionalText(params, "key") }));
-    const remove = desk.prompts.add(run, asked.id);
+    const remove = context.prompts.add(run, asked.id);
     try {
-      const runId = await tellAccepted(desk, asked, run);
+      const runId = await tellAccepted(context, asked, run);
       const outcome = await run.outcome;
-      await allTold(desk, run);
+      await allTold(context, run);
       return { kind: "read", read: async () => ({ runId, outcome, ...(await said(run, outcome)) }) };
     } finally {
       remove();
@@ -28,18 +28,18 @@ export const promptMethod = {
   },
 } as const satisfies Method;
 
-async function tellAccepted(desk: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
+async function tellAccepted(context: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
   const { runId, seq, joined, ahead } = await run.accepted;
   asked.noted("accepted", runId);
   const { sessionId } = run;
-  await desk.tell("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
+  await context.tell("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
   return runId;
 }
 
 /** Whoever follows the session hears of the end before the answer, and nothing of this run after it. */
-async function allTold(desk: MethodContext, run: RunControl): Promise<void> {
+async function allTold(context: MethodContext, run: RunControl): Promise<void> {
   const settledAt = (await run.row().catch(() => undefined))?.settledAt;
-  if (settledAt !== undefined) await desk.subscriptions.told(run.sessionId, settledAt);
+  if (settledAt !== undefined) await context.subscriptions.told(run.sessionId, settledAt);
 }
 
 /** The outcome is what was waited for. If what was said cannot be read any more, it is answered without. */

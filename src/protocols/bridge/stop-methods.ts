@@ -51,20 +51,20 @@ export const STOP_METHODS = {
   "run/cancel": {
     fields: ["runId", "requestId", "sessionId", "promptKey", "reason", "waitMs", "key"],
     sort: "stop",
-    handle: async (desk, asked) => now(await cancelRun(desk, asked)),
+    handle: async (context, asked) => now(await cancelRun(context, asked)),
   },
   "process/cancel": {
     fields: ["processId", "reason", "waitMs", "key"],
     sort: "stop",
-    handle: async (desk, asked) =>
-      now(await desk.control.cancel(prefixed(asked.params, "processId", "proc_"), optionsOf(asked))),
+    handle: async (context, asked) =>
+      now(await context.control.cancel(prefixed(asked.params, "processId", "proc_"), optionsOf(asked))),
   },
   "question/cancel": {
     fields: ["questionId", "reason", "key"],
     sort: "stop",
-    handle: async (desk, asked) => {
+    handle: async (context, asked) => {
       const { waitMs: _, ...options } = optionsOf(asked);
-      return now(await desk.control.cancel(prefixed(asked.params, "questionId", "ask_"), options));
+      return now(await context.control.cancel(prefixed(asked.params, "questionId", "ask_"), options));
     },
   },
 } as const satisfies Record<string, Method>;

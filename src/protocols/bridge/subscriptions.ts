@@ -31,18 +31,18 @@ export class Subscriptions {
   }
 
   /** Takes the place at once, so that what follows in the next line finds it. The answer begins it. */
-  async add(session: SessionControl, wish: SubscribeOptions): Promise<() => void> {
+  async add(session: SessionControl, options: SubscribeOptions): Promise<() => void> {
     if (!this.#open.has(session.id) && this.#open.size >= SUBSCRIPTIONS_MAX) {
       throw new ControlError("overloaded", `${SUBSCRIPTIONS_MAX} sessions are followed already.`, {
         hint: "Unsubscribe from one of them first.",
       });
     }
     this.remove(session.id);
-    const subscription = new Subscription(session, wish);
+    const subscription = new Subscription(session, options);
     this.#open.set(session.id, subscription);
     try {
       const { asOf } = await session.explain();
-      if (wish.after > asOf) throw invalid(`\`after\` is ${wish.after}, and the log ends at ${asOf}.`);
+      if (options.after > asOf) throw invalid(`\`after\` is ${options.after}, and the log ends at ${asOf}.`);
       return () => void this.#follow(subscription);
     } catch (error) {
       this.#drop(subscription);
@@ -98,10 +98,10 @@ class Subscription {
   #cursor: Seq;
   #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
 
-  constructor(session: SessionControl, wish: SubscribeOptions) {
+  constructor(session: SessionControl, options: SubscribeOptions) {
     this.session = session;
-    this.wish = wish;
-    this.#cursor = wish.after;
+    this.wish = options;
+    this.#cursor = options.after;
   }
 
   reached(seq: Seq): Promise<void> {

@@ -7,37 +7,37 @@ import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";
 import { type FileToolsContext, groundOf } from "./file-tools-options.ts";
 import { changedSince, checkWritable, type FileVersion, replaceFile, versionOf } from "./file-write.ts";
 
-export async function writeFile(desk: FileToolsContext, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
-  const ground = groundOf(desk, call);
+export async function writeFile(context: FileToolsContext, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
+  const ground = groundOf(context, call);
   const found = await locate(ground, path);
   checkWritable(found);
-  return desk.files.alone(found.path, async () => {
+  return context.files.alone(found.path, async () => {
     // Once more: whoever wrote before us may have made it.
     const place = await locate(ground, path);
     checkWritable(place);
     const bytes = Buffer.from(text);
     const over = place.missing.length > 0 ? undefined : await versionAt(place);
-    checkSeen(desk, place, over, call);
-    await put(desk, place, { bytes, over }, call);
+    checkSeen(context, place, over, call);
+    await put(context, place, { bytes, over }, call);
     const size = `${bytes.length} bytes, ${lineCount(text)} lines`;
     return `${over === undefined ? "Made" : "Replaced"} ${listed(place.name)}: ${size}.`;
   });
 }
 
-export async function editFile(desk: FileToolsContext, input: EditFileInput, call: LiveCall): Promise<string> {
+export async function editFile(context: FileToolsContext, input: EditFileInput, call: LiveCall): Promise<string> {
   if (input.old === "") throw invalid("`old` is empty. Use write_file to make a file. Nothing was done.");
   if (input.old === input.new) throw invalid("`old` and `new` are the same. Nothing was done.");
-  const ground = groundOf(desk, call);
+  const ground = groundOf(context, call);
   const found = await locate(ground, input.path);
   checkWritable(found);
-  return desk.files.alone(found.path, async () => {
+  return context.files.alone(found.path, async () => {
     const place = await locate(ground, input.path);
     checkWritable(place);
     if (place.missing.length > 0) throw await notThere(place);
     const { text, version } = await wholeText(place, call.signal);
-    checkSeen(desk, place, version, call);
+    checkSeen(context, place, version, call);
     const edited = replaced(text, input, place.name);
-    await put(desk, place, { bytes: Buffer.from(edited.text), over: version }, call);
+    await put(context, place, { bytes: Buffer.from(edited.text), over: version }, call);
     const { places, line } = edited;
     const where = places === 1 ? `at line ${line}` : `${places} places, from line ${line} on`;
     return `Edited ${listed(place.name)}: ${where}.`;

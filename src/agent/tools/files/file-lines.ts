@@ -31,10 +31,10 @@ export interface LinesRead {
 
 export async function readLines(
   handle: FileHandle,
-  wish: LinesOptions,
+  options: LinesOptions,
   signal: AbortSignal,
 ): Promise<LinesRead | { readonly kind: "binary" }> {
-  const window = new LineWindow(wish);
+  const window = new LineWindow(options);
   const decoder = new TextDecoder();
   const block = Buffer.alloc(FILE_BLOCK_BYTES);
   let position = 0;
@@ -56,7 +56,7 @@ export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, FILE_S
 
 /** Takes a text in pieces and keeps the lines that are asked for, each of them and all of them within bounds. */
 class LineWindow {
-  readonly #wish: LinesOptions;
+  readonly #options: LinesOptions;
   readonly #lines: { readonly number: number; readonly text: string }[] = [];
   #number = 1;
   #line = "";
@@ -66,8 +66,8 @@ class LineWindow {
   #replaced = false;
   #crlf = false;
 
-  constructor(wish: LinesOptions) {
-    this.#wish = wish;
+  constructor(options: LinesOptions) {
+    this.#options = options;
   }
 
   push(text: string): void {
@@ -109,7 +109,7 @@ class LineWindow {
     const rest = this.#lineChars - (isReturned ? 1 : 0) - FILE_LINE_CHARS;
     const text = rest > 0 ? `${whole.slice(0, FILE_LINE_CHARS)}… (${rest} more characters)` : whole;
     const bytes = Buffer.byteLength(text) + String(this.#number).length + 2;
-    if (this.#lines.length >= FILE_LINES_TOLD || (this.#told + bytes > this.#wish.bytesMax && this.#lines.length > 0)) {
+    if (this.#lines.length >= FILE_LINES_TOLD || (this.#told + bytes > this.#options.bytesMax && this.#lines.length > 0)) {
       this.#next = this.#number;
       return;
     }
@@ -120,6 +120,6 @@ class LineWindow {
   }
 
   #isWanted(): boolean {
-    return this.#next === undefined && this.#number >= this.#wish.from && this.#number <= this.#wish.to;
+    return this.#next === undefined && this.#number >= this.#options.from && this.#number <= this.#options.to;
   }
 }

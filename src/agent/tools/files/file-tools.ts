@@ -40,7 +40,7 @@ import { versionOf } from "./file-write.ts";
 
 /** The tools, to be given to an agent as they are, or some of them. */
 export function fileTools(options: FileToolsOptions = {}): Readonly<Record<FileToolName, Tool>> {
-  const desk = checkFileOptions(options);
+  const context = checkFileOptions(options);
   const { read_file, list_files, search_files, write_file, edit_file } = options.approval ?? {};
   return {
     read_file: tool({
@@ -48,33 +48,33 @@ export function fileTools(options: FileToolsOptions = {}): Readonly<Record<FileT
       input: READ_FILE_INPUT,
       approval: read_file ?? false,
       idempotent: true,
-      execute: (input, call) => read(desk, input, call),
+      execute: (input, call) => read(context, input, call),
     }),
     list_files: tool({
       description: LIST,
       input: LIST_FILES_INPUT,
       approval: list_files ?? false,
       idempotent: true,
-      execute: (input, call) => list(desk, input, call),
+      execute: (input, call) => list(context, input, call),
     }),
     search_files: tool({
       description: SEARCH,
       input: SEARCH_FILES_INPUT,
       approval: search_files ?? false,
       idempotent: true,
-      execute: (input, call) => search(desk, input, call),
+      execute: (input, call) => search(context, input, call),
     }),
     write_file: tool({
       description: WRITE,
       input: WRITE_FILE_INPUT,
       approval: writeApproval("write_file", write_file),
-      execute: (input, call) => writeFile(desk, input, call),
+      execute: (input, call) => writeFile(context, input, call),
     }),
     edit_file: tool({
       description: EDIT,
       input: EDIT_FILE_INPUT,
       approval: writeApproval("edit_file", edit_file),
-      execute: (input, call) => editFile(desk, input, call),
+      execute: (input, call) => editFile(context, input, call),
     }),
   };
 }
@@ -90,18 +90,18 @@ const WRITE =
 const EDIT =
   "Replaces a text in a file of the workspace. Read the file first: the old text must be exactly as it stands there.";
 
-async function read(desk: FileToolsContext, input: ReadFileInput, call: LiveCall): Promise<string> {
+async function read(context: FileToolsContext, input: ReadFileInput, call: LiveCall): Promise<string> {
   const { fromLine = 1, toLine = Number.MAX_SAFE_INTEGER } = input;
   if (toLine < fromLine) throw invalid("`toLine` is before `fromLine`. Nothing was read.");
-  const place = await locate(groundOf(desk, call), input.path);
+  const place = await locate(groundOf(context, call), input.path);
   const handle = await openFile(place);
   try {
     const before = await handle.stat({ bigint: true });
-    const found = await readLines(handle, { from: fromLine, to: toLine, bytesMax: desk.bytesMax }, call.signal);
+    const found = await readLines(handle, { from: fromLine, to: toLine, bytesMax: context.bytesMax }, call.signal);
     if (found.kind === "binary") {
       return `${shown(place.name)} is no text: ${before.size} bytes, with zero bytes among them. It is not shown.`;
     }
-    desk.files.note(call.sessionId, place.path, versionOf(before));
+    context.files.note(call.sessionId, place.path, versionOf(before));
     return linesReport(place.name, found, fromLine);
   } finally {
     await handle.close();
@@ -123,9 +123,9 @@ function linesReport(name: string, { lines, total, scanned, next, replaced, crlf
   ].join("\n");
 }
 
-async function list(desk: FileToolsContext, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
+async function list(context: FileToolsContext, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
   const { signal } = call;
-  const place = await locate(groundOf(desk, call), path);
+  const place = await locate(groundOf(context, call), path);
   if (place.missing.length > 0) throw await notThere(place);
   const fits = pattern === undefined ? undefined : globMatcher(pattern);
   const left = nothingLeftOut();
@@ -158,12 +158,12 @@ const searchApart = untrusted({
   name: "searchFiles",
 });
 
-async function search(desk: FileToolsContext, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
+async function search(context: FileToolsContext, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
   const { query, regex = false, ignoreCase = false, path = ".", pattern } = input;
   if (regex) checkExpression(query);
   else if (query.includes("\n")) throw invalid("A search is within lines: `query` has no line break.");
   const kind = regex ? "expression" : "text";
-  const ground = groundOf(desk, call);
+  const ground = groundOf(context, call);
   const errand: SearchErrand = { ground, query, kind, ignoreCase, path, pattern };
   // In this thread too: here an error is told as what it is.
   const place = await locate(ground, path);

@@ -32,11 +32,11 @@ export const nothingLeftOut = (): LeftOut => ({ skipped: new Set(), closed: 0, c
 /** Not entered, unless the walk begins in one of them. */
 const SKIPPED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules"]);
 
-export async function* walk(from: FilePath, wish: WalkOptions, left: LeftOut): AsyncGenerator<WalkEntry> {
+export async function* walk(from: FilePath, options: WalkOptions, left: LeftOut): AsyncGenerator<WalkEntry> {
   const todo = [{ path: from.path, depth: 1 }];
   let room = WALK_ENTRIES_MAX;
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    wish.signal.throwIfAborted();
+    options.signal.throwIfAborted();
     const entries = await entriesOf(from.root, next.path, room).catch((error: unknown) => {
       // Who asks for one directory is told what is wrong with it; on a longer way it is one of many.
       if (next.path === from.path) throw error;
@@ -49,7 +49,7 @@ export async function* walk(from: FilePath, wish: WalkOptions, left: LeftOut): A
     for (const entry of entries.list) {
       if (isHidden(from.hidden, entry.path)) continue;
       yield entry;
-      if (entry.kind !== "directory" || wish.depth === "one") continue;
+      if (entry.kind !== "directory" || options.depth === "one") continue;
       const own = entry.name.split("/").at(-1) ?? "";
       if (SKIPPED.has(own)) left.skipped.add(own);
       else if (next.depth >= WALK_DEPTH_MAX) left.cut = true;

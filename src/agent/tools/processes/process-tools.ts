@@ -42,7 +42,7 @@ import { watch } from "./process-tools-watch.ts";
 
 /** The tools, to be given to an agent as they are, or some of them. */
 export function processTools(options: ProcessToolsOptions = {}): Readonly<Record<ProcessToolName, Tool>> {
-  const desk = checkOptions(options);
+  const context = checkOptions(options);
   const { shell, start_process, read_output, wait_process, stop_process } = options.approval ?? {};
   return {
     shell: tool({
@@ -50,37 +50,37 @@ export function processTools(options: ProcessToolsOptions = {}): Readonly<Record
       input: SHELL_INPUT,
       approval: commandApproval("shell", shell),
       execute: (input, call) => {
-        const timeoutMs = shorter(desk.timeoutMs, input.timeoutMs);
+        const timeoutMs = shorter(context.timeoutMs, input.timeoutMs);
         const asked = { ...input, ...limitOf(timeoutMs) };
-        return input.background === true ? start(desk, asked, call) : run(desk, asked, call);
+        return input.background === true ? start(context, asked, call) : run(context, asked, call);
       },
     }),
     start_process: tool({
       description: START,
       input: START_INPUT,
       approval: commandApproval("start_process", start_process),
-      execute: (input, call) => start(desk, input, call),
+      execute: (input, call) => start(context, input, call),
     }),
     read_output: tool({
       description: READ,
       input: READ_INPUT,
       approval: read_output ?? false,
       idempotent: true,
-      execute: (input, call) => read(desk, input, call),
+      execute: (input, call) => read(context, input, call),
     }),
     wait_process: tool({
       description: WAIT,
       input: WAIT_INPUT,
       approval: wait_process ?? false,
       idempotent: true,
-      execute: (input, call) => wait(desk, input, call),
+      execute: (input, call) => wait(context, input, call),
     }),
     stop_process: tool({
       description: STOP,
       input: STOP_INPUT,
       approval: stop_process ?? false,
       idempotent: true,
-      execute: (input, call) => stop(desk, input, call),
+      execute: (input, call) => stop(context, input, call),
     }),
   };
 }
@@ -96,14 +96,14 @@ const READ =
 const WAIT = "Waits until a process has ended, or for so long, and answers with its exit code and output.";
 const STOP = "Stops a process and everything it has started, and answers what became of it.";
 
-async function run(desk: ProcessToolsContext, input: ShellInput, call: LiveCall): Promise<string> {
-  const { backgroundAfterMs, feedback, bytesMax, given } = desk;
+async function run(context: ProcessToolsContext, input: ShellInput, call: LiveCall): Promise<string> {
+  const { backgroundAfterMs, feedback, bytesMax, given } = context;
   const { timeoutMs } = input;
   const watching = watch(call, { find: () => ownOf(call), bytesMax });
   try {
     const options = { ...given, ...placeOf(input), ...limitOf(timeoutMs), backgroundAfterMs, feedback };
     const ran = await call.processes.run(input.command, options);
-    if (ran.kind === "ended") return endReport(ran, await saidOf(desk, ran, call));
+    if (ran.kind === "ended") return endReport(ran, await saidOf(context, ran, call));
     const said = await saidBy(await ran.process.output(), ran.process.id, bytesMax);
     return movedReport(ran.process.id, backgroundAfterMs, { feedback, timeoutMs }, said);
   } catch (error) {
@@ -115,8 +115,8 @@ async function run(desk: ProcessToolsContext, input: ShellInput, call: LiveCall)
   }
 }
 
-async function start(desk: ProcessToolsContext, input: StartInput, call: LiveCall): Promise<string> {
-  const { feedback, bytesMax, given } = desk;
+async function start(context: ProcessToolsContext, input: StartInput, call: LiveCall): Promise<string> {
+  const { feedback, bytesMax, given } = context;
   const { timeoutMs } = input;
   try {
     const handle = await call.processes.start(input.command, {
@@ -129,7 +129,7 @@ async function start(desk: ProcessToolsContext, input: StartInput, call: LiveCal
     call.partial(`${handle.id} was started, and goes on in the background.`);
     // A mistake in a command shows at once, and is told at once instead of by and by.
     const ended = await handle.wait({ limitMs: START_WATCH_MS, signal: call.signal });
-    if (ended !== undefined) return endReport(ended, await saidOf(desk, ended, call));
+    if (ended !== undefined) return endReport(ended, await saidOf(context, ended, call));
     const said = await saidBy(await handle.output(), handle.id, bytesMax);
     return startReport(handle.info ?? { id: handle.id }, { feedback, timeoutMs }, said);
   } catch (error) {
@@ -137,25 +137,25 @@ async function start(desk: ProcessToolsContext, input: StartInput, call: LiveCal
   }
 }
 
-async function read(desk: ProcessToolsContext, input: ReadInput, call: LiveCall): Promise<string> {
+async function read(context: ProcessToolsContext, input: ReadInput, call: LiveCall): Promise<string> {
   const handle = await find(call, input.processId);
   const output = await handle.output();
   if (output === undefined) return `Nothing is kept of the output of ${handle.id}.`;
   const { stream = "all" } = input;
-  const bytesMax = Math.min(input.bytesMax ?? desk.bytesMax, OUTPUT_BYTES_TOLD_MAX);
+  const bytesMax = Math.min(input.bytesMax ?? context.bytesMax, OUTPUT_BYTES_TOLD_MAX);
   const offset = input.offset ?? Math.max(0, output.counts.bytes[stream] - bytesMax);
   const isLive = handle.info !== undefined;
   return pageReport(handle.id, await output.read({ stream, offset, bytesMax, plain: true }), output, isLive);
 }
 
-async function wait(desk: ProcessToolsContext, input: WaitInput, call: LiveCall): Promise<string> {
+async function wait(context: ProcessToolsContext, input: WaitInput, call: LiveCall): Promise<string> {
   const { limitMs = PROCESS_WAIT_MS } = input;
   const handle = await find(call, input.processId);
-  const watching = watch(call, { find: async () => handle, bytesMax: desk.bytesMax });
+  const watching = watch(call, { find: async () => handle, bytesMax: context.bytesMax });
   try {
     const ended = await handle.wait({ limitMs, signal: call.signal });
-    if (ended !== undefined) return endReport(ended, await saidOf(desk, ended, call));
-    return waitReport(handle.id, limitMs, await saidBy(await handle.output(), handle.id, desk.bytesMax));
+    if (ended !== undefined) return endReport(ended, await saidOf(context, ended, call));
+    return waitReport(handle.id, limitMs, await saidBy(await handle.output(), handle.id, context.bytesMax));
   } catch (error) {
     if (call.signal.aborted) await watching.look();
     throw error;
@@ -164,11 +164,11 @@ async function wait(desk: ProcessToolsContext, input: WaitInput, call: LiveCall)
   }
 }
 
-async function stop(desk: ProcessToolsContext, { processId, reason }: StopInput, call: LiveCall): Promise<string> {
+async function stop(context: ProcessToolsContext, { processId, reason }: StopInput, call: LiveCall): Promise<string> {
   const handle = await find(call, processId);
   await handle.cancel({ kind: "user", by: "the agent", ...(reason === undefined ? {} : { note: reason }) });
   const ended = await handle.wait({ limitMs: PROCESS_STOP_WAIT_MS, signal: call.signal });
-  const said = await saidBy(await handle.output(), handle.id, desk.bytesMax);
+  const said = await saidBy(await handle.output(), handle.id, context.bytesMax);
   return stopReport(ended, handle.id, PROCESS_STOP_WAIT_MS, said);
 }
 

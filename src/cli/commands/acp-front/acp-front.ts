@@ -30,7 +30,7 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
   const mark = digestOf([program, ...words]);
   const base = openDataDir({ home: flags.home, env: process.env }).dir;
   const home = openDataDir({ home: join(base, "fronts", mark), env: process.env });
-  return withEditor(flags, async (desk) => {
+  return withEditor(flags, async (context) => {
     const load = () => import("../../../protocols/acp/client/external-agent.ts");
     const { externalAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
     const { AgentSessions } = await import("../../../protocols/acp/client/agent-sessions.ts");
@@ -41,8 +41,8 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
       updates,
     });
     const given = { agent, describe: `the agent behind ${basename(program)}` };
-    const place = await amongEditors(desk, { home, mark, flags, agent: given });
-    desk.log.info(`its runs are found with: belay ps --home ${shellQuoted(home.dir)}`, { agent: program });
+    const place = await amongEditors(context, { home, mark, flags, agent: given });
+    context.log.info(`its runs are found with: belay ps --home ${shellQuoted(home.dir)}`, { agent: program });
     return {
       place,
       // In another editor's program these are not at hand.
@@ -50,7 +50,7 @@ export async function startFront(command: readonly string[], flags: FrontFlags):
       onSession: ({ sessionId, mcpServers, additionalDirectories }) => {
         brought.put(sessionId, { mcpServers, additionalDirectories });
         // Not handed on: they may hold secrets, and the log of a session is no place for those.
-        if (!place.hosts && mcpServers.length > 0) desk.log.warn(NOT_BROUGHT, { sessionId, where: place.where });
+        if (!place.hosts && mcpServers.length > 0) context.log.warn(NOT_BROUGHT, { sessionId, where: place.where });
       },
     };
   });

@@ -43,10 +43,10 @@ interface AcpBackend {
 }
 
 export async function startAcp(flags: AcpFlags): Promise<number> {
-  return withEditor(flags, async (desk) => {
+  return withEditor(flags, async (context) => {
     if (flags.url !== undefined || flags.socket !== undefined) return { place: await goThere(flags) };
     const home = openDataDir({ home: flags.home, env: process.env });
-    const place = await amongEditors(desk, { home, flags, mark: markOf(flags) });
+    const place = await amongEditors(context, { home, flags, mark: markOf(flags) });
     if (place.kind === "server") await refuseAgent(flags, place);
     return { place };
   });
@@ -65,7 +65,7 @@ export interface Seated extends Pick<AcpAgentOptions, "onSession" | "behind"> {
 /** Finds a seat for the editor, serves it until it is gone, and leaves. */
 export async function withEditor(
   { atEnd }: Pick<AcpFlags, "atEnd">,
-  seat: (desk: EditorContext) => Promise<Seated>,
+  seat: (context: EditorContext) => Promise<Seated>,
 ): Promise<number> {
   // First of all, so that nothing that is loaded from here on can print into the protocol.
   const output: Writable = protocolOutput();
@@ -105,7 +105,7 @@ async function serve(
   const end = new EditorDisconnect({ policy, kept, answered: line.answered, log, clock: systemClock });
   const load = () => import("../../../protocols/acp/agent/acp-agent.ts");
   const { acpAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp", load);
-  const door = acpAgent({
+  const connection = acpAgent({
     ...{ control, clock: systemClock, version: version(), directory: process.cwd() },
     notice: (text) => log.info(text),
     ...(audit === undefined ? {} : { audit }),
@@ -113,10 +113,10 @@ async function serve(
     ...(behind === undefined ? {} : { behind }),
   });
   log.info("ready for an editor", { where, atEnd: policy });
-  const guest = door.connect(line.stream, { atEnd: (leaving) => end.come(leaving) });
+  const client = connection.connect(line.stream, { atEnd: (leaving) => end.come(leaving) });
   // Whatever does not come to rest is left: its processes are ended by whoever watches over them.
   void line.ended.then(() => systemClock.after(EXIT_MS_MAX, exit, "idle"));
-  await guest.closed;
+  await client.closed;
   await place.close(end.leftMs);
 }
 
@@ -129,8 +129,8 @@ export interface EditorOptions {
   readonly agent?: GivenAgent;
 }
 
-export async function amongEditors({ log, redact }: EditorContext, wish: EditorOptions): Promise<AcpHosts> {
-  const { home, mark, flags, agent } = wish;
+export async function amongEditors({ log, redact }: EditorContext, options: EditorOptions): Promise<AcpHosts> {
+  const { home, mark, flags, agent } = options;
   makeDataDir(home);
   let plan: RuntimePlan | undefined;
   const open = async (): Promise<OpenedServer> => {
@@ -140,14 +140,14 @@ export async function amongEditors({ log, redact }: EditorContext, wish: EditorO
     plan ??= gentle(await makePlan({ home, flags: { directories: "any", ...flags }, server: serverOf(home) }));
     for (const secret of plan.taken.secrets) redact.add(secret);
     const given = agent === undefined ? {} : { agent };
-    const house = await composeServer({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
-    for (const notice of house.works.notices) log.info(notice);
-    return { house, store: plan.store };
+    const server = await composeServer({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
+    for (const notice of server.works.notices) log.info(notice);
+    return { house: server, store: plan.store };
   };
-  const house = await AcpHosts.open({ home, mark, kind: "editor", open, log, clock: systemClock });
+  const server = await AcpHosts.open({ home, mark, kind: "editor", open, log, clock: systemClock });
   // A guest may have to take over, and then somebody waits.
-  if (house.kind === "editors") void import("../../shared/server/compose-server.ts");
-  return house;
+  if (server.kind === "editors") void import("../../shared/server/compose-server.ts");
+  return server;
 }
 
 const serverOf = (home: DataDir) => ({ socket: socketOf(home), crowd: CROWD });

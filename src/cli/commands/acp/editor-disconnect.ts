@@ -40,26 +40,26 @@ export interface DisconnectOptions {
 }
 
 export class EditorDisconnect {
-  readonly #wish: DisconnectOptions;
+  readonly #options: DisconnectOptions;
   #since: number | undefined;
 
-  constructor(wish: DisconnectOptions) {
-    this.#wish = wish;
+  constructor(options: DisconnectOptions) {
+    this.#options = options;
   }
 
   /** What is left for closing. */
   get leftMs(): number {
-    const { clock } = this.#wish;
+    const { clock } = this.#options;
     const spent = this.#since === undefined ? 0 : clock.elapsed() - this.#since;
     // A part of what is left is for the last answers, after everything has come to rest.
     return Math.max(CLOSE_MS_MIN, Math.trunc((EXIT_MS_MAX - spent) / 2));
   }
 
   /** The editor is gone: its runs are ended, and their prompts answered if somebody reads. Or they are left alone. */
-  async come(guest: Pick<AcpConnection, "runs" | "settled">): Promise<void> {
-    const { policy, kept, answered, log, clock } = this.#wish;
+  async come(client: Pick<AcpConnection, "runs" | "settled">): Promise<void> {
+    const { policy, kept, answered, log, clock } = this.#options;
     this.#since ??= clock.elapsed();
-    const runs = [...guest.runs];
+    const runs = [...client.runs];
     const what = policy === "keep" ? kept : "cancelled";
     const left = runs.length === 0 ? "" : `; ${count(runs.length, "run")} of it had not ended: ${what}`;
     log.info(`the editor is gone${left}`);
@@ -67,7 +67,7 @@ export class EditorDisconnect {
     // Those that are kept must be somewhere: a prompt may still be on its way to where the work is done.
     if (policy === "keep") await this.#within(CANCEL_MS_MAX, Promise.allSettled(runs.map((run) => run.accepted)));
     if (policy === "cancel") {
-      const ended = cancelAll(runs).then(() => guest.settled());
+      const ended = cancelAll(runs).then(() => client.settled());
       if ((await this.#within(CANCEL_MS_MAX, ended)) === "late") {
         log.warn("some of it had not stopped in time", { limitMs: CANCEL_MS_MAX });
       }
@@ -77,7 +77,7 @@ export class EditorDisconnect {
 
   async #within(limitMs: number, work: Promise<unknown>): Promise<"done" | "late"> {
     const limit = Promise.withResolvers<"late">();
-    const dispose = this.#wish.clock.after(limitMs, () => limit.resolve("late"));
+    const dispose = this.#options.clock.after(limitMs, () => limit.resolve("late"));
     const first = await Promise.race([work.then(() => "done" as const), limit.promise]);
     dispose();
     return first;

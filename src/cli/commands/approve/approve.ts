@@ -83,13 +83,13 @@ async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added
     });
   }
   const put: AskedAs = askedAs(question);
-  const typist = atTerminal(systemClock);
+  const terminalPrompt = atTerminal(systemClock);
   const left = new AbortController();
   const leave = (): void => left.abort();
   process.once("SIGINT", leave);
-  const typed = await typist.ask({ ...put, signal: left.signal });
+  const typed = await terminalPrompt.ask({ ...put, signal: left.signal });
   process.removeListener("SIGINT", leave);
-  typist.release();
+  terminalPrompt.release();
   const meant = typed === undefined ? undefined : put.read(typed);
   return meant?.kind === "allow" ? (meant.always ? { remember: true } : {}) : undefined;
 }

@@ -82,25 +82,25 @@ async function openTrail(home: DataDir, plan: RuntimePlan, log: ReturnType<typeo
 
 /** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
 async function goThere(flags: BridgeFlags): Promise<BridgeBackend> {
-  const door = await openControl(flags);
+  const connection = await openControl(flags);
   const names = [
     ...(["model", "agent", "tools", "instructions", "workspace", "directories", "mode", "config", "require"] as const),
   ];
   const given = names.find((name) => flags[name] !== undefined);
   if (given !== undefined) {
-    await door.close();
+    await connection.close();
     throw new ControlError(
       "invalid",
-      `--${given} is for a bridge without a server, and this one goes to ${door.where}.`,
+      `--${given} is for a bridge without a server, and this one goes to ${connection.where}.`,
       {
         hint: "Start the server with it; or leave --url and --socket out.",
       },
     );
   }
-  process.stderr.write(`belay: the bridge goes to ${door.where}\n`);
+  process.stderr.write(`belay: the bridge goes to ${connection.where}\n`);
   return {
-    control: door.control,
-    close: () => door.close(),
+    control: connection.control,
+    close: () => connection.close(),
     notice: (text) => void process.stderr.write(`belay: ${text}\n`),
   };
 }

@@ -35,17 +35,17 @@ export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
   const waitMs = waitOf(flags.wait);
   return withControl(
     flags,
-    async (door) => {
+    async (connection) => {
       const { session } = flags;
-      const target = session === undefined ? await resolveId(door.control, typed) : typed;
+      const target = session === undefined ? await resolveId(connection.control, typed) : typed;
       const asked =
         session === undefined
-          ? cancelOne(door, target, { flags, waitMs })
-          : cancelCallIn(door, await resolveSession(door.control, session), target, { flags, waitMs });
+          ? cancelOne(connection, target, { flags, waitMs })
+          : cancelCallIn(connection, await resolveSession(connection.control, session), target, { flags, waitMs });
       const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify(receipt));
       else {
-        const resting = await offlineStopLines(door, partsOf(target, receipt));
+        const resting = await offlineStopLines(connection, partsOf(target, receipt));
         for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
       }
       return receiptExit(receipt);

@@ -75,7 +75,7 @@ class HandsOn {
   readonly #line: PromptLine;
   readonly #screen: Screen;
   readonly #view: HandsOnView;
-  readonly #desk: HandsOnActions;
+  readonly #context: HandsOnActions;
   readonly #left = Promise.withResolvers<number>();
   /** What was typed is carried out in the order in which it was typed. */
   #last: Promise<void> = Promise.resolve();
@@ -94,7 +94,7 @@ class HandsOn {
     });
     this.#screen = new Screen(this.#line);
     this.#view = new HandsOnView(this.#screen, systemClock);
-    this.#desk = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
+    this.#context = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
     for (const line of GREETING) this.#screen.raw(line);
   }
 
@@ -128,7 +128,7 @@ class HandsOn {
   async #follow(): Promise<void> {
     for await (const event of this.#session.events({ deltas: "with" })) {
       this.#view.show(event);
-      if (event.type === "question.asked" && this.#alone) this.#inTurn(() => this.#desk.cancelUnanswered());
+      if (event.type === "question.asked" && this.#alone) this.#inTurn(() => this.#context.cancelUnanswered());
     }
   }
 
@@ -143,7 +143,7 @@ class HandsOn {
       if (text.trim() !== "") this.#screen.say("you", text);
       const command = commandOf(text);
       if (command.kind === "quit") this.#left.resolve(EXIT_OK);
-      else await this.#desk.run(command, begunMs);
+      else await this.#context.run(command, begunMs);
     });
   }
 
@@ -151,7 +151,7 @@ class HandsOn {
     this.#interrupted = true;
     this.#inTurn(async () => {
       this.#screen.say("you", "Ctrl-C");
-      await this.#desk.run({ kind: "stop-session", note: "Ctrl-C" });
+      await this.#context.run({ kind: "stop-session", note: "Ctrl-C" });
       this.#screen.say("belay", "Ctrl-C again leaves");
     });
   }
@@ -164,8 +164,8 @@ class HandsOn {
       return;
     }
     this.#inTurn(async () => {
-      await this.#desk.cancelUnanswered();
-      const all = Promise.allSettled(this.#desk.runs.map((run) => run.outcome));
+      await this.#context.cancelUnanswered();
+      const all = Promise.allSettled(this.#context.runs.map((run) => run.outcome));
       // Not awaited here: a question may still be asked, and is then taken back in its turn.
       void Promise.race([all, sleep(LINGER_MS, undefined, { ref: false })]).then(() => this.#left.resolve(EXIT_OK));
     });

@@ -26,7 +26,7 @@ export function runFollow(typed: string | undefined, flags: FollowFlags): Promis
     flags.after === undefined
       ? undefined
       : wholeNumber(flags.after, "--after", { from: 0, to: Number.MAX_SAFE_INTEGER });
-  return withControl(flags, (door) => follow(door, typed, { after, form: flags.json ? "lines" : "text" }), PATIENCE);
+  return withControl(flags, (connection) => follow(connection, typed, { after, form: flags.json ? "lines" : "text" }), PATIENCE);
 }
 
 /** Who follows comes back to a server that is started anew. */
@@ -37,7 +37,7 @@ interface FollowRequest {
   readonly form: "text" | "lines";
 }
 
-async function follow(door: Connection, typed: string | undefined, { after, form }: FollowRequest): Promise<number> {
+async function follow(connection: Connection, typed: string | undefined, { after, form }: FollowRequest): Promise<number> {
   const leave = new AbortController();
   let left: StopSignal | undefined;
   const dispose = onStopSignals((signal) => {
@@ -47,7 +47,7 @@ async function follow(door: Connection, typed: string | undefined, { after, form
   });
   const view = new FollowView({ output: process.stdout, form });
   try {
-    for await (const heard of hear(door, typed, { after, signal: leave.signal })) {
+    for await (const heard of hear(connection, typed, { after, signal: leave.signal })) {
       if (left !== undefined) break;
       view.show(heard);
     }
@@ -65,8 +65,8 @@ interface From {
   readonly signal: AbortSignal;
 }
 
-async function* hear(door: Connection, typed: string | undefined, { after, signal }: From): AsyncGenerator<FollowedEvent, void> {
-  const { control, kind } = door;
+async function* hear(connection: Connection, typed: string | undefined, { after, signal }: From): AsyncGenerator<FollowedEvent, void> {
+  const { control, kind } = connection;
   if (kind === "store") return yield* kept(control, typed, after);
   const id = typed === undefined ? undefined : await resolveId(control, typed);
   const whole = id === undefined || kindOf(id) === "run";

@@ -75,12 +75,12 @@ interface EventsFlags extends LogsOptions {
 }
 
 /** What is recorded by now; followed, also what comes, to the end of the run. */
-async function events(control: BelayControl, id: SessionId, wish: EventsFlags): Promise<void> {
+async function events(control: BelayControl, id: SessionId, options: EventsFlags): Promise<void> {
   const session = control.session(id);
   const { head } = await session.row();
-  const row = wish.run === undefined ? undefined : await (await control.run(wish.run)).row();
+  const row = options.run === undefined ? undefined : await (await control.run(options.run)).row();
   const after = (row?.acceptedAt ?? 1) - 1;
-  const last = row?.settledAt ?? (wish.follow === true ? Number.POSITIVE_INFINITY : head);
+  const last = row?.settledAt ?? (options.follow === true ? Number.POSITIVE_INFINITY : head);
   if (after >= last) return;
   for await (const event of session.events({ after, deltas: "without" })) {
     if (event.type === "gap") {
@@ -88,8 +88,8 @@ async function events(control: BelayControl, id: SessionId, wish: EventsFlags): 
       if (event.to >= last) return;
     }
     if (!("seq" in event)) continue;
-    if (belongs(event, wish.run)) print(wish.json ? JSON.stringify(event) : eventLine(event));
-    if (event.seq >= last || (event.type === "run.settled" && event.runId === wish.run)) return;
+    if (belongs(event, options.run)) print(options.json ? JSON.stringify(event) : eventLine(event));
+    if (event.seq >= last || (event.type === "run.settled" && event.runId === options.run)) return;
   }
 }
 

@@ -68,15 +68,15 @@ interface QueueChange {
   readonly value: string;
 }
 
-async function changeQueue(session: SessionControl, wish: QueueChange, flags: QueueFlags): Promise<number> {
+async function changeQueue(session: SessionControl, options: QueueChange, flags: QueueFlags): Promise<number> {
   const queue = await session.queue.list();
-  const runId = waiting(queue, wish.run);
+  const runId = waiting(queue, options.run);
   if (!isRunId(runId)) {
-    const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[wish.kind];
-    const what = `No run that waits here is called "${plainLine(wish.run, 40)}".`;
-    throw usage(what, `The run comes first, as in: belay queue SESSION --${wish.kind} RUN${value}`);
+    const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[options.kind];
+    const what = `No run that waits here is called "${plainLine(options.run, 40)}".`;
+    throw usage(what, `The run comes first, as in: belay queue SESSION --${options.kind} RUN${value}`);
   }
-  const receipt = await applyChange(session, { ...wish, run: runId }, queue, flags.reason);
+  const receipt = await applyChange(session, { ...options, run: runId }, queue, flags.reason);
   if (flags.json) print(JSON.stringify(receipt));
   else print(`${runId}  ${sayQueueReceipt(receipt)}`);
   return queueExit(receipt);

@@ -44,16 +44,16 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
   makeDataDir(home);
   const opener = new Opener(home, flags);
   const given = givenAgent(flags);
-  const house = await AcpHosts.open({
+  const server = await AcpHosts.open({
     ...{ home, mark: markOf(flags), kind: "run", clock: systemClock, log: opener.log },
     open: () => opener.open(),
     ...(flags.local === true ? { joins: "none" } : given === undefined ? { joins: "any" } : {}),
   });
   opener.trust = "refuse";
-  const close = (): Promise<void> => house.close(CLOSE_MS);
-  const { control, hosted, where } = house;
+  const close = (): Promise<void> => server.close(CLOSE_MS);
+  const { control, hosted, where } = server;
   if (hosted === undefined) {
-    if (house.kind === "server" && given !== undefined) {
+    if (server.kind === "server" && given !== undefined) {
       await close();
       refuseAgent(flags, where);
     }

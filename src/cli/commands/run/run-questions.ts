@@ -65,12 +65,12 @@ export class RunQuestions {
   }
 
   /** Asks until there is an answer that fits, or the question is settled, or whoever was asked has gone. */
-  async #atTerminal(event: AskedQuestion, typist: TerminalPrompt, signal: AbortSignal): Promise<void> {
+  async #atTerminal(event: AskedQuestion, terminalPrompt: TerminalPrompt, signal: AbortSignal): Promise<void> {
     const { view } = this.#options;
     while (!signal.aborted) {
       const asked = askedAs({ ...event, id: event.questionId });
       view.hold();
-      const typed = await typist.ask({ ...asked, signal });
+      const typed = await terminalPrompt.ask({ ...asked, signal });
       view.goOn();
       if (signal.aborted) return;
       if (typed === undefined) return this.#unattended(event);

@@ -55,19 +55,19 @@ const leftAlone = (): ControlError =>
 async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace> {
   const { url, socket, store, local } = flags;
   if (local !== true && store === undefined) {
-    const door = await openControl(flags, process.env, { patienceMs }).catch((error: unknown) => {
+    const connection = await openControl(flags, process.env, { patienceMs }).catch((error: unknown) => {
       // One that is busy is waited for, and never worked beside: it has the store.
       if (error instanceof NoServer && url === undefined && socket === undefined) return undefined;
       throw error;
     });
-    if (door !== undefined) {
+    if (connection !== undefined) {
       const isHost = url === undefined && socket === undefined && flags.detach !== true && isHosted(flags);
       // A host for the time being is joined below, with the same agent, and taken over when it leaves.
       if (!isHost) {
-        refuseAgent(flags, door.where);
-        return { ...door, kind: "server", options: connectionArguments(flags) };
+        refuseAgent(flags, connection.where);
+        return { ...connection, kind: "server", options: connectionArguments(flags) };
       }
-      await door.close();
+      await connection.close();
     }
   }
   if (flags.detach === true) throw cannotDetach();

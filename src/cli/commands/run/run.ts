@@ -71,7 +71,7 @@ const LINGER_MS = 500;
 const CATCH_UP_MS = 10_000;
 
 /** Reads the prompt, finds the place and stays until the outcome. Ctrl-C is heard from the first moment on. */
-export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunRequest): Promise<number> {
+export async function runPrompt(prepare: () => Promise<Prepared>, options: RunRequest): Promise<number> {
   let live: LiveRun | undefined;
   const leave = Promise.withResolvers<"leaving">();
   let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
@@ -80,7 +80,7 @@ export async function runPrompt(prepare: () => Promise<Prepared>, wish: RunReque
   try {
     const { place, ...asked } = await prepare();
     try {
-      live = new LiveRun(begin(place.control, asked, wish), place, wish);
+      live = new LiveRun(begin(place.control, asked, options), place, options);
       const code = await live.watch();
       hear = () => {
         leave.resolve("leaving");
@@ -115,8 +115,8 @@ function onUnread(call: () => void): () => void {
   };
 }
 
-function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, wish: RunRequest): RunControl {
-  const { key, title, cwd, delivery } = wish;
+function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, options: RunRequest): RunControl {
+  const { key, title, cwd, delivery } = options;
   const keyed = key === undefined ? {} : { key };
   if (session === undefined) {
     const named = { ...(title === undefined ? {} : { title }), ...(cwd === undefined ? {} : { cwd }) };
@@ -128,7 +128,7 @@ function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place
 class LiveRun {
   readonly #run: RunControl;
   readonly #place: RunPlace;
-  readonly #wish: RunRequest;
+  readonly #options: RunRequest;
   readonly #view: RunView;
   readonly #terminalPrompt: TerminalPrompt | undefined;
   readonly #questions: RunQuestions;
@@ -147,7 +147,7 @@ class LiveRun {
   constructor(run: RunControl, place: RunPlace, wish: RunRequest) {
     this.#run = run;
     this.#place = place;
-    this.#wish = wish;
+    this.#options = wish;
     this.#view = new RunView({
       ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
     });
@@ -164,7 +164,7 @@ class LiveRun {
     try {
       const accepted = await this.#run.accepted;
       this.#accepted = accepted;
-      if (this.#wish.after === "acceptance") return this.#detached(accepted);
+      if (this.#options.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
       this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
       const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#inBackground(accepted, error));
@@ -273,7 +273,7 @@ class LiveRun {
   }
 
   #limit(): () => void {
-    const { limitMs, clock } = this.#wish;
+    const { limitMs, clock } = this.#options;
     if (limitMs === undefined) return () => {};
     const note = `belay run --timeout ${limitMs}`;
     return clock.after(limitMs, () => void this.#send({ reason: { kind: "policy", note } }));
@@ -281,7 +281,7 @@ class LiveRun {
 
   /** An agent of this very program may wait for what holds no timer and no socket: then Node would leave, with 0. */
   #stay(): () => void {
-    const { clock } = this.#wish;
+    const { clock } = this.#options;
     let dispose = (): void => {};
     const stay = (): void => {
       dispose = clock.after(STAY_MS, stay);
@@ -320,7 +320,7 @@ class LiveRun {
   async #answer({ runId }: Accepted): Promise<void> {
     try {
       const { turnId, text, truncated } = await this.#run.view();
-      if (this.#wish.form === "lines" || turnId === undefined || text === undefined) return;
+      if (this.#options.form === "lines" || turnId === undefined || text === undefined) return;
       this.#view.answer(turnId, text);
       if (truncated === true) this.#view.note(`The answer is longer: ${this.#kept(runId)}`);
     } catch (error) {
@@ -338,7 +338,7 @@ class LiveRun {
   /** What it resolves with, if it does in time. */
   async #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const dispose = this.#wish.clock.after(limitMs, () => resolve(undefined));
+    const dispose = this.#options.clock.after(limitMs, () => resolve(undefined));
     const found = await Promise.race([work, late]);
     dispose();
     return found;
@@ -363,14 +363,14 @@ class LiveRun {
     const runId = this.#accepted?.runId;
     this.#view.endLine();
     if (this.#unreadable !== undefined) throw this.#unreadable;
-    if (this.#wish.form === "lines") print(JSON.stringify({ outcome, runId, sessionId: this.#run.sessionId }));
+    if (this.#options.form === "lines") print(JSON.stringify({ outcome, runId, sessionId: this.#run.sessionId }));
     else this.#view.note(`${runId} ${sayOutcome(outcome)}`);
     return EXIT_OUTCOME[outcome.kind];
   }
 
   #detached(accepted: Accepted): number {
     const { sessionId } = this.#run;
-    if (this.#wish.form === "lines") print(JSON.stringify({ accepted, runId: accepted.runId, sessionId }));
+    if (this.#options.form === "lines") print(JSON.stringify({ accepted, runId: accepted.runId, sessionId }));
     else {
       print(accepted.runId);
       this.#view.note(

@@ -39,13 +39,13 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   });
   const open = (): Promise<ComposedServer> =>
     composeServer({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
-  const house = await whenFree(open, { home, log, asked: ending.asked });
-  if (house === undefined) return EXIT_OK;
-  const announcement = present(house, plan, { log, flags, onLost: () => ending.lose() });
+  const server = await whenFree(open, { home, log, asked: ending.asked });
+  if (server === undefined) return EXIT_OK;
+  const announcement = present(server, plan, { log, flags, onLost: () => ending.lose() });
   ending.onReload(() => {
     try {
       level = levelOf(flags, home, process.env);
-      house.reload();
+      server.reload();
       log.info(`read again: tokens, certificate, log level (${level})`);
     } catch (error) {
       // A certificate that cannot be read is no reason to go: the old one still works.
@@ -54,7 +54,7 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   });
   const cause = await ending.asked;
   log.info(`${cause}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
-  const unfinished = await house.close({ mode: flags.onStop, limitMs });
+  const unfinished = await server.close({ mode: flags.onStop, limitMs });
   announcement.close();
   if (cause === DIRECTORY_LOST) return EXIT_CODE.store_locked;
   if (unfinished.length === 0) log.info("ended in order");
@@ -150,17 +150,17 @@ interface Presenting {
 }
 
 /** Announces it to commands, and prints where it is. */
-function present(house: ComposedServer, plan: RuntimePlan, { log, flags, onLost }: Presenting): Announcement {
+function present(server: ComposedServer, plan: RuntimePlan, { log, flags, onLost }: Presenting): Announcement {
   const { home, store } = plan;
-  const { socket, url } = house.listeners;
+  const { socket, url } = server.listeners;
   const note: ServerNote = {
     ...{ pid: process.pid, socket, startedAt: systemClock.now(), version: version(), store },
     ...(url === undefined ? {} : { url }),
   };
-  const { listeners: sockets, lock } = house;
+  const { listeners: sockets, lock } = server;
   const warn = (text: string, about = {}): void => log.warn(text, about);
   const announcement = announce({ home, note, lock, sockets, clock: systemClock, warn, onLost });
-  const greeting = greetingOf(house, plan, flags);
+  const greeting = greetingOf(server, plan, flags);
   if (flags.json === true) print(JSON.stringify({ ...note, tokenFile: greeting.tokenFile, agent: greeting.agent }));
   else for (const line of greet(greeting, process.stdout.isTTY === true)) print(line);
   log.info("ready", { ...note, tier: greeting.tier ?? "not known yet" });

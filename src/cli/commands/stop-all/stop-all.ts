@@ -32,14 +32,14 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
   };
   return withControl(
     flags,
-    async (door) => {
-      if (!flags.yes && isAttended() && !(await isMeant(door))) return EXIT_FOUND;
-      const asked = door.control.cancelAll(options);
+    async (connection) => {
+      if (!flags.yes && isAttended() && !(await isMeant(connection))) return EXIT_FOUND;
+      const asked = connection.control.cancelAll(options);
       const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify({ sessions: covered }));
       else {
         const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
-        for (const line of [...report(covered), ...(await offlineStopLines(door, parts))]) print(line);
+        for (const line of [...report(covered), ...(await offlineStopLines(connection, parts))]) print(line);
       }
       return EXIT_OK;
     },

@@ -80,16 +80,16 @@ export const trustOf =
 
 /** Only keys that are pressed after the question was on the screen answer it. */
 async function isTrusted(content: ConfigContent): Promise<boolean> {
-  const typist = atTerminal(systemClock);
+  const terminalPrompt = atTerminal(systemClock);
   const left = new AbortController();
   const leave = (): void => left.abort();
   process.once("SIGINT", leave);
   try {
-    const typed = await typist.ask({ ...asked(content), signal: left.signal });
+    const typed = await terminalPrompt.ask({ ...asked(content), signal: left.signal });
     return typed?.trim().toLowerCase() === "yes";
   } finally {
     process.removeListener("SIGINT", leave);
-    typist.release();
+    terminalPrompt.release();
   }
 }
 

@@ -41,9 +41,9 @@ export interface Hosted {
 }
 
 /** Opens the house here, unless somebody has it: then the answer says who. */
-export async function host(wish: HostOptions): Promise<Hosted | ControlError> {
+export async function host(options: HostOptions): Promise<Hosted | ControlError> {
   try {
-    return await announced(await wish.open(), wish);
+    return await announced(await options.open(), options);
   } catch (error) {
     if (error instanceof ControlError && error.code === "store_locked") return error;
     throw error;
@@ -51,10 +51,10 @@ export async function host(wish: HostOptions): Promise<Hosted | ControlError> {
 }
 
 /** With the note by which it is found; or, if that cannot be written, closed again. */
-async function announced(opened: OpenedServer, wish: HostOptions): Promise<Hosted> {
+async function announced(opened: OpenedServer, options: HostOptions): Promise<Hosted> {
   const { house } = opened;
   try {
-    return { house, announcement: found(opened, wish) };
+    return { house, announcement: found(opened, options) };
   } catch (error) {
     await house.close({ mode: "park", limitMs: 0 });
     throw error;

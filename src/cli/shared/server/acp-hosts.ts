@@ -43,8 +43,8 @@ export class AcpHosts {
   readonly kind: "editors" | "server";
   readonly control: BelayControl;
   readonly where: string;
-  readonly #wish: HostOptions;
-  readonly #door: Connection | undefined;
+  readonly #options: HostOptions;
+  readonly #connection: Connection | undefined;
   #hosted: Hosted | undefined;
   #watch: HostWatch | undefined;
   #moving: Promise<void> = Promise.resolve();
@@ -52,24 +52,24 @@ export class AcpHosts {
   #closing: Promise<void> | undefined;
 
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
-  static async open(wish: HostOptions): Promise<AcpHosts> {
-    let looks = new Looks(wish.clock);
+  static async open(options: HostOptions): Promise<AcpHosts> {
+    let looks = new Looks(options.clock);
     for (let holder = ""; ; ) {
-      const found = wish.joins === "none" ? undefined : await visit(wish.home);
-      if (found !== undefined) return new AcpHosts(wish, await checkSameAgent(found, wish));
-      const hosted = await host(wish);
-      if ("house" in hosted) return new AcpHosts(wish, hosted);
-      if (wish.joins === "none") throw hosted;
+      const found = options.joins === "none" ? undefined : await visit(options.home);
+      if (found !== undefined) return new AcpHosts(options, await checkSameAgent(found, options));
+      const hosted = await host(options);
+      if ("house" in hosted) return new AcpHosts(options, hosted);
+      if (options.joins === "none") throw hosted;
       // It names the program that has the directory. Each has its time to answer.
-      if (hosted.message !== holder) looks = new Looks(wish.clock);
+      if (hosted.message !== holder) looks = new Looks(options.clock);
       holder = hosted.message;
-      if (looks.elapsed > SETTLE_MS_MAX) throw inUse(wish.home, hosted);
+      if (looks.elapsed > SETTLE_MS_MAX) throw inUse(options.home, hosted);
       await looks.pause();
     }
   }
 
-  private constructor(wish: HostOptions, at: Hosted | Visited) {
-    this.#wish = wish;
+  private constructor(options: HostOptions, at: Hosted | Visited) {
+    this.#options = options;
     if ("house" in at) {
       const { works } = at.house;
       this.#hosted = at;
@@ -79,7 +79,7 @@ export class AcpHosts {
       return;
     }
     const { door, note } = at;
-    this.#door = door;
+    this.#connection = door;
     this.control = door.control;
     this.kind = note.host === undefined ? "server" : "editors";
     this.where =
@@ -101,7 +101,7 @@ export class AcpHosts {
 
   /** Where to put down who asked for what. A guest's host keeps it. */
   get audit(): AuditTrail | undefined {
-    return this.#door === undefined ? this.#hosted?.house.audit : undefined;
+    return this.#connection === undefined ? this.#hosted?.house.audit : undefined;
   }
 
   /** Lets go. What goes on here is set down, for the next host. */
@@ -115,10 +115,10 @@ export class AcpHosts {
     this.#watch?.stop();
     await this.#moving;
     if (this.#hosted !== undefined) {
-      if (this.#hosted.house.works.belay.load.live > 0) await pause(this.#wish.clock, LINGER_MS);
-      await leave(this.#hosted, limitMs, this.#wish.log);
+      if (this.#hosted.house.works.belay.load.live > 0) await pause(this.#options.clock, LINGER_MS);
+      await leave(this.#hosted, limitMs, this.#options.log);
     }
-    await this.#door?.close();
+    await this.#connection?.close();
   }
 
   #watchOver({ socket }: ServerNote): void {
@@ -132,11 +132,11 @@ export class AcpHosts {
 
   /** The host is gone. Tries to be the next one, until somebody is. */
   async #moveOn(): Promise<void> {
-    const { home, log } = this.#wish;
-    const looks = new Looks(this.#wish.clock);
+    const { home, log } = this.#options;
+    const looks = new Looks(this.#options.clock);
     let said = "";
     while (this.#closing === undefined) {
-      const hosted = await host(this.#wish).catch((error: unknown) => toControlError(error));
+      const hosted = await host(this.#options).catch((error: unknown) => toControlError(error));
       if ("house" in hosted) {
         this.#hosted = hosted;
         log.info("the editor that did the work is gone; it goes on in this program", { pid: process.pid });
@@ -153,7 +153,7 @@ export class AcpHosts {
   }
 
   #follow(note: ServerNote): void {
-    const { log, mark } = this.#wish;
+    const { log, mark } = this.#options;
     if (note.agent === mark) log.info("the editor that did the work is gone; another one does it", { pid: note.pid });
     else log.warn("the editor that did the work is gone; it goes on where another agent works", { pid: note.pid });
     if (note.host !== undefined) this.#watchOver(note);
@@ -192,9 +192,9 @@ async function visit(home: DataDir): Promise<Visited | undefined> {
   const unwatch = watchNote(home, note, () => left.abort());
   const patience = { patienceMs: PATIENCE_MS, signal: left.signal };
   try {
-    const door = await openControl({ home: home.dir }, process.env, patience);
-    if (!hasChanged(home, note)) return { door, note };
-    await door.close();
+    const connection = await openControl({ home: home.dir }, process.env, patience);
+    if (!hasChanged(home, note)) return { door: connection, note };
+    await connection.close();
     return undefined;
   } catch (error) {
     return left.signal.aborted ? undefined : undefinedIfDisconnected(error);

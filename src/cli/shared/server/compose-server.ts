@@ -59,22 +59,22 @@ export interface ComposedServer {
   close(how: { readonly mode: "park" | "cancel"; readonly limitMs: number }): Promise<readonly SessionId[]>;
 }
 
-export async function composeServer(wish: ComposeOptions): Promise<ComposedServer> {
-  const { plan } = wish;
-  checkPlan(plan, wish.agent);
+export async function composeServer(options: ComposeOptions): Promise<ComposedServer> {
+  const { plan } = options;
+  checkPlan(plan, options.agent);
   checkOpenFiles();
   if (plan.store !== ":memory:") makePrivate(plan.store);
   const lock = await takeDataDirectory(plan.home, plan.store);
   try {
-    return await openBehind(lock, wish);
+    return await openBehind(lock, options);
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function openBehind(lock: DataLock, wish: ComposeOptions): Promise<ComposedServer> {
-  const { plan, log } = wish;
+async function openBehind(lock: DataLock, options: ComposeOptions): Promise<ComposedServer> {
+  const { plan, log } = options;
   const server = plan.config.server ?? {};
   const tokens = openTokens({
     dir: plan.home.dir,
@@ -88,13 +88,13 @@ async function openBehind(lock: DataLock, wish: ComposeOptions): Promise<Compose
   const listeners = await openListeners(
     async (request) => (ready === undefined ? starting.answer(request.id) : ready(request)),
     {
-      ...{ home: plan.home, server, tcp: wish.tcp },
+      ...{ home: plan.home, server, tcp: options.tcp },
       onTrouble: (error, requestId) => log.error("a request has failed", { requestId, error }),
     },
   );
   if (listeners.served !== undefined) guard.serves(listeners.served);
   try {
-    const inside = await openInside(wish, { guard, socket: listeners.socket, store: lock.store });
+    const inside = await openInside(options, { guard, socket: listeners.socket, store: lock.store });
     ready = inside.handler.handle;
     return house(inside, { lock, listeners, tokens, tokenFile, log });
   } catch (error) {
@@ -133,8 +133,8 @@ interface ServerAccess {
 }
 
 /** The store, what hears of it, and what answers. */
-async function openInside(wish: ComposeOptions, { guard, socket, store: opened }: ServerAccess): Promise<Inside> {
-  const { plan, log, redact, version, agent, first } = wish;
+async function openInside(options: ComposeOptions, { guard, socket, store: opened }: ServerAccess): Promise<Inside> {
+  const { plan, log, redact, version, agent, first } = options;
   const metrics = new Metrics();
   const measure = eventMetrics(metrics);
   const telemetry = await openTelemetry({ redact, version });

@@ -42,15 +42,15 @@ export interface Listeners {
 }
 
 /** Both or none: what was opened is closed again if the other cannot be. */
-export async function openListeners(handle: Handle, wish: ListenersOptions): Promise<Listeners> {
-  const { socket: asked } = wish.server;
-  const own = asked === undefined && wish.home.socketFile === undefined;
-  const path = asked ?? wish.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");
+export async function openListeners(handle: Handle, options: ListenersOptions): Promise<Listeners> {
+  const { socket: asked } = options.server;
+  const own = asked === undefined && options.home.socketFile === undefined;
+  const path = asked ?? options.home.socketFile ?? join(mkdtempSync(join(tmpdir(), "belay-")), "belay.sock");
   const tidy = (): void => {
     if (own) rmSync(dirname(path), { recursive: true, force: true });
   };
-  const { connections = CONNECTIONS_MAX } = wish.server.crowd ?? {};
-  const common = { clock: systemClock, onTrouble: wish.onTrouble };
+  const { connections = CONNECTIONS_MAX } = options.server.crowd ?? {};
+  const common = { clock: systemClock, onTrouble: options.onTrouble };
   // Of few files the port leaves some to the private socket, on which stops come.
   const around = { ...common, limits: { connectionsMax: connectionsWithin(connections) } };
   const onSocket = { ...common, limits: { connectionsMax: connections } };
@@ -60,7 +60,7 @@ export async function openListeners(handle: Handle, wish: ListenersOptions): Pro
     });
   const sockets = [await openSocket()];
   try {
-    const { listener, instead } = wish.tcp ? await openTcp(handle, wish.server, around) : NONE;
+    const { listener, instead } = options.tcp ? await openTcp(handle, options.server, around) : NONE;
     const all = (): readonly Listener[] => (listener === undefined ? sockets : [...sockets, listener]);
     return {
       socket: path,

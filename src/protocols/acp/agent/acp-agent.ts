@@ -43,7 +43,7 @@ export interface ConnectOptions {
    * Called when the input has ended. The connection is closed when it resolves; until then answers still go out, to a
    * client that has closed its end and still listens.
    */
-  readonly atEnd?: (guest: AcpConnection) => Promise<void>;
+  readonly atEnd?: (client: AcpConnection) => Promise<void>;
 }
 
 export interface AcpConnection {
@@ -61,18 +61,18 @@ export function acpAgent(options: AcpAgentOptions): AcpAgent {
 function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
   const { control, clock, version, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
   const { onSession, behind } = options;
-  const desk = new AcpSessions({ control, clock, guest, directory, audit, notice, onSession, behind });
-  const router = agentProtocolRouter().withV1(v1App(desk, version)).withV2(v2App(desk, version));
+  const context = new AcpSessions({ control, clock, guest, directory, audit, notice, onSession, behind });
+  const router = agentProtocolRouter().withV1(v1App(context, version)).withV2(v2App(context, version));
   const ordered = inOrder(stream, async () => {
     await atEnd?.(here).catch((error: unknown) => notice(`The end of a connection has failed: ${String(error)}`));
   });
   const { closed } = router.connect(ordered);
   const here: AcpConnection = {
-    closed: closed.finally(() => desk.leave()),
+    closed: closed.finally(() => context.leave()),
     get runs() {
-      return desk.prompts.map((own) => own.run);
+      return context.prompts.map((own) => own.run);
     },
-    settled: async () => void (await Promise.allSettled(desk.prompts.map((own) => own.ended))),
+    settled: async () => void (await Promise.allSettled(context.prompts.map((own) => own.ended))),
   };
   return here;
 }

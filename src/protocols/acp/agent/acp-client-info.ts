@@ -17,8 +17,8 @@ export const LOCAL_USER: AcpClientInfo = { name: "editor", may: new Set(["read",
 
 export const isAllowed = ({ may }: AcpClientInfo, scope: Scope): boolean => may.has(scope) || may.has("admin");
 
-export function allow(guest: AcpClientInfo, scope: Scope): void {
-  if (isAllowed(guest, scope)) return;
+export function allow(client: AcpClientInfo, scope: Scope): void {
+  if (isAllowed(client, scope)) return;
   throw new ControlError("forbidden", `This token may not ${VERBS[scope]}.`);
 }
 

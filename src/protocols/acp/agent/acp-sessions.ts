@@ -136,10 +136,10 @@ export class AcpSessions {
     });
   }
 
-  async list(wish: ListOptions): Promise<ListPage> {
+  async list(options: ListOptions): Promise<ListPage> {
     const { control, guest, directory } = this.#options;
     allow(guest, "read");
-    return listSessions(control, guest, directory, wish);
+    return listSessions(control, guest, directory, options);
   }
 
   /** In this tick. Throws if it is refused here; a refusal of Belay itself comes with the answer. */

@@ -195,8 +195,8 @@ export class AttachedSession {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const wish = { after: this.#cursor, deltas: "with", signal } as const;
-        for await (const page of this.session.pages(wish)) {
+        const options = { after: this.#cursor, deltas: "with", signal } as const;
+        for await (const page of this.session.pages(options)) {
           for (const event of page) await this.#hear(event);
           await this.#flush();
         }

@@ -36,11 +36,11 @@ export interface AuditRecordsOptions {
 const TARGET_CHARS_MAX = 128;
 
 export class AuditRecords {
-  readonly #wish: AuditRecordsOptions;
+  readonly #options: AuditRecordsOptions;
   #count = 0;
 
-  constructor(wish: AuditRecordsOptions) {
-    this.#wish = wish;
+  constructor(options: AuditRecordsOptions) {
+    this.#options = options;
   }
 
   /** Does it, and writes down what came of it before that is answered. Up to its first wait it happens in this tick. */
@@ -56,7 +56,7 @@ export class AuditRecords {
   }
 
   async note(action: string, target: string | undefined, said: { answer: string; code?: string }): Promise<void> {
-    const { audit, clock, guest, notice } = this.#wish;
+    const { audit, clock, guest, notice } = this.#options;
     if (audit === undefined) return;
     this.#count += 1;
     const at = clock.now();

@@ -16,11 +16,11 @@ export const STEERABLE = { steering: { supported: true } } as const;
 
 /** In the tick of its arrival: nothing may come before a prompt. */
 export function begin(
-  desk: AcpSessions,
+  context: AcpSessions,
   { sessionId, prompt }: { readonly sessionId: string; readonly prompt: Parameters<typeof promptOf>[0] },
 ): OwnPrompt {
   try {
-    return desk.prompt(sessionId, promptOf(prompt));
+    return context.prompt(sessionId, promptOf(prompt));
   } catch (error) {
     throw rpcError(error, { sessionId });
   }
@@ -32,11 +32,11 @@ interface ListParams {
 }
 
 export async function list(
-  desk: AcpSessions,
+  context: AcpSessions,
   { cwd, cursor }: ListParams,
 ): Promise<{ readonly sessions: Listed[]; readonly nextCursor?: string }> {
-  const wish = { cwd: cwd ?? undefined, cursor: cursor ?? undefined };
-  const { sessions, nextCursor } = await extension.asking(desk.list(wish));
+  const options = { cwd: cwd ?? undefined, cursor: cursor ?? undefined };
+  const { sessions, nextCursor } = await extension.asking(context.list(options));
   return { sessions: [...sessions], ...(nextCursor === undefined ? {} : { nextCursor }) };
 }
 

@@ -21,11 +21,11 @@ export interface OpenQuestionsOptions {
 const SETTLED = { name: "Settled", message: "The question was settled." } as const;
 
 export class OpenQuestions {
-  readonly #wish: OpenQuestionsOptions;
+  readonly #options: OpenQuestionsOptions;
   readonly #open = new Map<string, AbortController>();
 
-  constructor(wish: OpenQuestionsOptions) {
-    this.#wish = wish;
+  constructor(options: OpenQuestionsOptions) {
+    this.#options = options;
   }
 
   ask(question: Question): void {
@@ -45,7 +45,7 @@ export class OpenQuestions {
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<void> {
-    const { peer, place, control, notice } = this.#wish;
+    const { peer, place, control, notice } = this.#options;
     try {
       const choice = await peer.ask(place, question, signal);
       if (choice !== undefined && !signal.aborted) await this.#answer(control.questions, question, choice);
@@ -56,7 +56,7 @@ export class OpenQuestions {
   }
 
   async #answer(answers: AnswersControl, { id, about }: Question, choice: Choice): Promise<void> {
-    const { by, control } = this.#wish;
+    const { by, control } = this.#options;
     const digest = about.kind === "approval" ? { digest: about.digest } : {};
     switch (choice.kind) {
       case "allow":

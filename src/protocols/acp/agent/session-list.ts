@@ -30,14 +30,14 @@ export interface ListPage {
 /** `directory`: where a session works that was made without one. */
 export async function listSessions(
   control: BelayControl,
-  guest: AcpClientInfo,
+  client: AcpClientInfo,
   directory: string,
   { cwd, cursor }: ListOptions,
 ): Promise<ListPage> {
   const wanted = cwd === undefined ? undefined : realPath(cwd);
   const isWanted = (row: SessionRow): boolean => wanted === undefined || (row.cwd ?? directory) === wanted;
-  if (cursor !== undefined) await requireCursor(control, guest, cursor);
-  const { rows, next } = await openRows(control, guest, cursor, isWanted);
+  if (cursor !== undefined) await requireCursor(control, client, cursor);
+  const { rows, next } = await openRows(control, client, cursor, isWanted);
   const sessions: Listed[] = [];
   // One after the other: over a network each of them opens a stream.
   for (const row of rows) sessions.push(await listed(control.session(row.id), row, directory));

@@ -13,8 +13,8 @@ import { type Ask, type Reply, refusal } from "./message.ts";
 
 /** Answers what comes through `port`, until it is closed. */
 export function serveReader(port: MessagePort, file: string, open: (file: string) => Database = openReadOnly): void {
-  const desk = new ReaderWorker(file, open);
-  port.on("message", (ask: Ask) => port.postMessage([desk.attempt(ask)]));
+  const context = new ReaderWorker(file, open);
+  port.on("message", (ask: Ask) => port.postMessage([context.attempt(ask)]));
 }
 
 interface Opened {

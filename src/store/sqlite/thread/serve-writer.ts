@@ -16,8 +16,8 @@ import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, refusal
 
 /** Answers what comes through `port`, until it is closed. */
 export function serveWriter(port: MessagePort, file: string, open: (file: string) => OpenFile = openFile): void {
-  const desk = new WriterWorker(port, file, open);
-  port.on("message", (first: Ask) => desk.serve(first));
+  const context = new WriterWorker(port, file, open);
+  port.on("message", (first: Ask) => context.serve(first));
 }
 
 class WriterWorker {

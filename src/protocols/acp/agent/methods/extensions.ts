@@ -22,11 +22,11 @@ export const EXTENSIONS = [CANCEL_CALL, CANCEL_RUN, EXPLAIN, STEER] as const;
 
 /** Answered when the stop is recorded. That it has stopped is told by the call's last update. */
 export async function stopCall(
-  desk: AcpSessions,
+  context: AcpSessions,
   { sessionId, toolCallId, reason, remind }: CallStopParams,
 ): Promise<Record<string, never>> {
-  refuseUnstoppable(desk, sessionId, toolCallId);
-  const stopped = await asking(desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
+  refuseUnstoppable(context, sessionId, toolCallId);
+  const stopped = await asking(context.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
   switch (stopped.receipt.kind) {
     case "withdrawn":
     case "stopping":
@@ -54,11 +54,11 @@ export interface CallStopped {
 }
 
 /** In the words of the other method: its own statuses, and it waits a little. */
-export async function stopCallAlias(desk: AcpSessions, params: CallStopParams): Promise<CallStopped> {
+export async function stopCallAlias(context: AcpSessions, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
-  refuseUnstoppable(desk, sessionId, toolCallId);
+  refuseUnstoppable(context, sessionId, toolCallId);
   const { status, callId, tool, receipt } = await asking(
-    desk.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
+    context.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
   );
   return { status, callId, call_id: callId, tool, reason: keptReason(receipt, reason), receipt };
 }
@@ -70,8 +70,8 @@ function keptReason(receipt: CancelReceipt & AwaitedOutcome, given: string | und
   return receipt.kind === "withdrawn" || (receipt.kind === "stopping" && receipt.first) ? (given ?? null) : null;
 }
 
-export const stopRun = (desk: AcpSessions, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
-  asking(desk.cancelRun(runId, reason));
+export const stopRun = (context: AcpSessions, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
+  asking(context.cancelRun(runId, reason));
 
 export interface Steered {
   readonly outcome: "injected" | "startedNewTurn";
@@ -79,14 +79,14 @@ export interface Steered {
 }
 
 /** Its text reaches the live run at its next turn; if there is none any more it is a prompt of its own. */
-export const steer = (desk: AcpSessions, params: SteerParams): Promise<Steered> => asking(steered(desk, params));
+export const steer = (context: AcpSessions, params: SteerParams): Promise<Steered> => asking(steered(context, params));
 
-async function steered(desk: AcpSessions, { sessionId, prompt }: SteerParams): Promise<Steered> {
-  const { joined, runId } = await desk.prompt(sessionId, promptOf(prompt), "steer").run.accepted;
+async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams): Promise<Steered> {
+  const { joined, runId } = await context.prompt(sessionId, promptOf(prompt), "steer").run.accepted;
   return { outcome: joined === "steer" ? "injected" : "startedNewTurn", runId };
 }
 
-export const explain = (desk: AcpSessions, sessionId: string): Promise<Explanation> => asking(desk.explain(sessionId));
+export const explain = (context: AcpSessions, sessionId: string): Promise<Explanation> => asking(context.explain(sessionId));
 
 /** Of a prompt: what is wrong with it, or, if it was accepted, that its end is told elsewhere. */
 export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {

@@ -15,7 +15,7 @@ interface StopMethod {
   /** The form that the protocol itself has for it. */
   readonly native?: "request" | "notification";
   /** Parameters are checked in here, so that a request is answered with what is wrong with them. */
-  stop(desk: AcpSessions, params: unknown, version: Version): Promise<object>;
+  stop(context: AcpSessions, params: unknown, version: Version): Promise<object>;
 }
 
 const BOTH = [1, 2] as const;
@@ -24,13 +24,13 @@ export const STOPS: Readonly<Record<string, StopMethod>> = {
   "session/cancel": { versions: BOTH, native: "notification", stop: stopSession },
   "session/close": { versions: BOTH, native: "request", stop: ended("close") },
   "session/delete": { versions: BOTH, native: "request", stop: ended("remove") },
-  [CANCEL_RUN]: { versions: BOTH, stop: async (desk, params) => stopRun(desk, runStopParams(params)) },
-  [CANCEL_CALL]: { versions: BOTH, stop: async (desk, params) => stopCall(desk, callStopParams(params)) },
-  [CANCEL_CALL_ALIAS]: { versions: BOTH, stop: async (desk, params) => stopCallAlias(desk, callStopParams(params)) },
+  [CANCEL_RUN]: { versions: BOTH, stop: async (context, params) => stopRun(context, runStopParams(params)) },
+  [CANCEL_CALL]: { versions: BOTH, stop: async (context, params) => stopCall(context, callStopParams(params)) },
+  [CANCEL_CALL_ALIAS]: { versions: BOTH, stop: async (context, params) => stopCallAlias(context, callStopParams(params)) },
   "tool_call/cancel": {
     versions: [2],
     native: "request",
-    stop: async (desk, params) => stopCall(desk, callStopParams(params)),
+    stop: async (context, params) => stopCall(context, callStopParams(params)),
   },
   "terminal/cancel": { versions: [2], native: "request", stop: stopTerminal },
 };
@@ -47,11 +47,11 @@ interface Received {
 }
 
 /** The SDK has no handler for a method of the protocol in another form than its own, so "*" takes those. */
-export function onStops(app: acp.AgentApp | v2.AgentApp, desk: AcpSessions, version: Version): void {
+export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, version: Version): void {
   const stop = async ({ method, params }: Received): Promise<object> => {
     const one = Object.hasOwn(STOPS, method) ? STOPS[method] : undefined;
     if (one === undefined || !one.versions.includes(version)) throw acp.RequestError.methodNotFound(method);
-    return one.stop(desk, params, version);
+    return one.stop(context, params, version);
   };
   // A notification has no answer in which a refusal could be said.
   const heard = async (received: Received): Promise<void> => void (await stop(received).catch(() => {}));
@@ -67,11 +67,11 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, desk: AcpSessions, vers
 }
 
 /** In version 2 what runs in the background goes on. */
-async function stopSession(desk: AcpSessions, params: unknown, version: Version): Promise<object> {
+async function stopSession(context: AcpSessions, params: unknown, version: Version): Promise<object> {
   const fields = fieldsOf(params);
   const background = version === 1 ? "stop" : "keep";
   // @fault cancel-covers-what-is-behind
-  const receipt = await asking(desk.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }));
+  const receipt = await asking(context.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }));
   return { receipt };
 }
 
@@ -83,10 +83,10 @@ function ended(how: "close" | "remove"): StopMethod["stop"] {
   };
 }
 
-async function stopTerminal(desk: AcpSessions, params: unknown): Promise<object> {
+async function stopTerminal(context: AcpSessions, params: unknown): Promise<object> {
   const fields = fieldsOf(params);
   const terminal = text(fields, "terminalId");
-  const { kind } = await asking(desk.cancelProcess(text(fields, "sessionId"), terminal));
+  const { kind } = await asking(context.cancelProcess(text(fields, "sessionId"), terminal));
   if (kind === "unknown") throw invalidParams(`There is no terminal ${terminal.slice(0, 128)}.`);
   if (kind === "settled") throw invalidParams("That terminal has ended already.");
   return {};

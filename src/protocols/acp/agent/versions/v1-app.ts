@@ -14,43 +14,43 @@ import type { OwnPrompt, PromptEnd } from "../own-prompt.ts";
 import { runFailed } from "../rpc-error.ts";
 import { V1Peer } from "./v1-peer.ts";
 
-export function v1App(desk: AcpSessions, version: string): acp.AgentApp {
+export function v1App(context: AcpSessions, version: string): acp.AgentApp {
   const app = acp.agent({ name: "belay" });
-  const { agent } = desk;
-  const menus = (id: string): object => agent?.menus(id) ?? v1Menus(desk.choice(id));
+  const { agent } = context;
+  const menus = (id: string): object => agent?.menus(id) ?? v1Menus(context.choice(id));
   app.onRequest("initialize", ({ params, client }) => {
-    desk.speak(new V1Peer(client, params.clientCapabilities ?? {}));
+    context.speak(new V1Peer(client, params.clientCapabilities ?? {}));
     return about(version, agent !== undefined);
   });
   app.onRequest("session/new", async ({ params }) => {
-    const sessionId = await asking(desk.create(broughtBy(params)));
+    const sessionId = await asking(context.create(broughtBy(params)));
     return { sessionId, ...menus(sessionId) };
   });
   const open = async (params: acp.ResumeSessionRequest, from: "start" | "now"): Promise<acp.LoadSessionResponse> => {
-    await asking(desk.open(params.sessionId, from, broughtBy(params)));
+    await asking(context.open(params.sessionId, from, broughtBy(params)));
     return menus(params.sessionId);
   };
   app.onRequest("session/load", ({ params }) => open(params, "start"));
   app.onRequest("session/resume", ({ params }) => open(params, "now"));
   app.onRequest("session/set_mode", async ({ params }) => {
     if (agent !== undefined) return agent.set("session/set_mode", params);
-    await asking(desk.setMode(params.sessionId, params.modeId));
+    await asking(context.setMode(params.sessionId, params.modeId));
     return {};
   });
   app.onRequest("session/set_config_option", async ({ params }) => {
     if (agent !== undefined) return agent.setOption(params);
-    await asking(desk.setMode(params.sessionId, modeAsked(params)));
-    return { configOptions: v1Options(desk.choice(params.sessionId)) };
+    await asking(context.setMode(params.sessionId, modeAsked(params)));
+    return { configOptions: v1Options(context.choice(params.sessionId)) };
   });
   // Not a stable method: other agents have it.
   if (agent !== undefined) app.onRequest(SET_MODEL, modelParams, ({ params }) => agent.set(SET_MODEL, params));
-  app.onRequest("session/list", ({ params }) => list(desk, params));
+  app.onRequest("session/list", ({ params }) => list(context, params));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
   // @fault cancel-overtakes-the-prompt
-  app.onRequest("session/prompt", ({ params, signal }) => answer(desk, begin(desk, params), signal));
-  onStops(app, desk, 1);
-  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
-  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
+  app.onRequest("session/prompt", ({ params, signal }) => answer(context, begin(context, params), signal));
+  onStops(app, context, 1);
+  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(context, params));
+  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(context, params.sessionId));
   return app;
 }
 
@@ -72,8 +72,8 @@ const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
 });
 
 /** A cancel is a result. A connection that closes is none: only the request itself may be taken back. */
-async function answer(desk: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
-  onWithdrawal(signal, () => void desk.withdraw(own));
+async function answer(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+  onWithdrawal(signal, () => void context.withdraw(own));
   const end = await awaiting(own, own.ended);
   return { stopReason: stopReason(end), _meta: { belay: endOf(end) } };
 }

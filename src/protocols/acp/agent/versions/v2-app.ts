@@ -13,36 +13,36 @@ import type { OwnPrompt } from "../own-prompt.ts";
 import { invalidParams, requestCancelled } from "../rpc-error.ts";
 import { V2Peer } from "./v2-peer.ts";
 
-export function v2App(desk: AcpSessions, version: string): acp.AgentApp {
+export function v2App(context: AcpSessions, version: string): acp.AgentApp {
   const app = acp.agent({ name: "belay" });
   let peer: V2Peer | undefined;
   app.onRequest("initialize", ({ params, client }) => {
     peer = new V2Peer(client, params.capabilities ?? {});
-    desk.speak(peer);
+    context.speak(peer);
     return about(version);
   });
   app.onRequest("session/new", async ({ params }) => {
-    const sessionId = await asking(desk.create(broughtBy(params)));
-    return { sessionId, ...v2Menus(desk.choice(sessionId)) };
+    const sessionId = await asking(context.create(broughtBy(params)));
+    return { sessionId, ...v2Menus(context.choice(sessionId)) };
   });
   app.onRequest("session/resume", async ({ params }) => {
     const { sessionId, replayFrom } = params;
     if (replayFrom != null && replayFrom.type !== "start") throw invalidParams("`replayFrom` can only be the start.");
     const from = replayFrom == null ? "now" : "start";
-    const attached = await asking(desk.open(sessionId, from, broughtBy(params)));
+    const attached = await asking(context.open(sessionId, from, broughtBy(params)));
     if (isSessionId(sessionId)) await peer?.state(sessionId, attached.state);
     return v2Menus(attached.choice);
   });
   app.onRequest("session/set_config_option", async ({ params }) => {
-    await asking(desk.setMode(params.sessionId, modeAsked(params)));
-    return { configOptions: v2Options(desk.choice(params.sessionId)) };
+    await asking(context.setMode(params.sessionId, modeAsked(params)));
+    return { configOptions: v2Options(context.choice(params.sessionId)) };
   });
-  app.onRequest("session/list", ({ params }) => list(desk, params));
+  app.onRequest("session/list", ({ params }) => list(context, params));
   // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
-  app.onRequest("session/prompt", ({ params, signal }) => inserted(desk, begin(desk, params), signal));
-  onStops(app, desk, 2);
-  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(desk, params));
-  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(desk, params.sessionId));
+  app.onRequest("session/prompt", ({ params, signal }) => inserted(context, begin(context, params), signal));
+  onStops(app, context, 2);
+  app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(context, params));
+  app.onRequest(extension.EXPLAIN, sessionParams, ({ params }) => extension.explain(context, params.sessionId));
   return app;
 }
 
@@ -57,8 +57,8 @@ const about = (version: string): acp.InitializeResponse => ({
 });
 
 /** Answered when its turn has come. One that was stopped before is a request that was cancelled. */
-async function inserted(desk: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
-  onWithdrawal(signal, () => void desk.withdraw(own));
+async function inserted(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
+  onWithdrawal(signal, () => void context.withdraw(own));
   const begun = await awaiting(own, own.begun);
   if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };
   throw requestCancelled(begun.runId); // @fault held-prompt-called-inserted
