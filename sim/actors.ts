@@ -4,7 +4,15 @@ import type { Usage } from "../src/core/model/event.ts";
 import type { RunId, Work } from "../src/core/model/ids.ts";
 import type { Json } from "../src/core/model/prompt.ts";
 import type { Message } from "../src/core/read/transcript.ts";
-import type { Agent, QuestionRequest, QuestionResult, CallResult, LiveCall, Turn, TurnResult } from "../src/ports/agent.ts";
+import type {
+  Agent,
+  CallResult,
+  LiveCall,
+  QuestionRequest,
+  QuestionResult,
+  Turn,
+  TurnResult,
+} from "../src/ports/agent.ts";
 import { Places } from "./places.ts";
 import { optionsOf, type Plan, planAgain, planOf, requestOf, type Trait } from "./plan.ts";
 import { ProcessUser, type ProcessWatch } from "./process-user.ts";

@@ -4,7 +4,7 @@ import type { CancelReason, Outcome } from "../src/core/model/cancel.ts";
 import type { Event, Recorded, Usage } from "../src/core/model/event.ts";
 import type { QuestionId, RunId, Seq, SessionId, Work } from "../src/core/model/ids.ts";
 import type { Json } from "../src/core/model/prompt.ts";
-import type { Subject, QuestionOutcome } from "../src/core/model/question.ts";
+import type { QuestionOutcome, Subject } from "../src/core/model/question.ts";
 import { isCutOff } from "../src/core/read/transcript.ts";
 import { ProcessBook } from "./process-book.ts";
 

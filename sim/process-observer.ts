@@ -6,7 +6,7 @@ import type { Event } from "../src/core/model/event.ts";
 import type { CallId, ProcessId, Seq, SessionId } from "../src/core/model/ids.ts";
 import type { SessionState } from "../src/engine/log/session-state.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
-import type { ProcessResult, CommandResult } from "../src/ports/spawner.ts";
+import type { CommandResult, ProcessResult } from "../src/ports/spawner.ts";
 import type { ScriptedChild } from "../src/testing/scripted-child.ts";
 import type { Facts } from "./facts.ts";
 import { GRACE_MS, type Life } from "./life.ts";

@@ -2,7 +2,7 @@
 import type { Feedback } from "../src/core/model/event.ts";
 import type { ProcessId } from "../src/core/model/ids.ts";
 import type { LiveCall } from "../src/ports/agent.ts";
-import type { ProcessHandle, ProcessResult, CommandResult, RunOptions, StartOptions } from "../src/ports/spawner.ts";
+import type { CommandResult, ProcessHandle, ProcessResult, RunOptions, StartOptions } from "../src/ports/spawner.ts";
 
 /** Who must be told what a call was told. */
 export interface ProcessWatch {

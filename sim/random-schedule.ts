@@ -5,7 +5,7 @@ import { RandomClients } from "./random-clients.ts";
 import { RandomProcesses } from "./random-processes.ts";
 import { onRejections } from "./rejections.ts";
 import { comeToRest } from "./rest.ts";
-import { type ScheduleOptions, type Focus, flavourOf } from "./schedule-options.ts";
+import { type Focus, flavourOf, type ScheduleOptions } from "./schedule-options.ts";
 import type { Parked } from "./sim-store.ts";
 import { Simulation } from "./simulation.ts";
 import { checkStatus } from "./status.ts";

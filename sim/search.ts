@@ -1,7 +1,7 @@
 // Many seeds, one after the other, in this thread.
 
 import { runSeed } from "./random-schedule.ts";
-import type { ScheduleOptions, Focus } from "./schedule-options.ts";
+import type { Focus, ScheduleOptions } from "./schedule-options.ts";
 import type { Violation } from "./violation.ts";
 
 export interface Found {

@@ -33,7 +33,10 @@ export function checkStops(house: CheckedSimulation): void {
 }
 
 /** The stop that this worker had received before a piece of work began, if it covers that. */
-export function stoppedBefore(actor: Actor, house: Pick<CheckedSimulation, "facts" | "life" | "clients">): string | undefined {
+export function stoppedBefore(
+  actor: Actor,
+  house: Pick<CheckedSimulation, "facts" | "life" | "clients">,
+): string | undefined {
   const { facts, life, clients } = house;
   if (life.release) return undefined;
   // Until the store has answered where its run is, no session has received it.

@@ -3,7 +3,7 @@
 import type { Usage } from "../src/core/model/event.ts";
 import type { CallId } from "../src/core/model/ids.ts";
 import type { Message } from "../src/core/read/transcript.ts";
-import type { QuestionResult, CallResult } from "../src/ports/agent.ts";
+import type { CallResult, QuestionResult } from "../src/ports/agent.ts";
 import type { Effect } from "../test/oracle/check-effects.ts";
 import type { Actor, CallActor, TurnActor, Watch } from "./actors.ts";
 import type { Facts, WorkFacts } from "./facts.ts";

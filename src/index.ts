@@ -12,7 +12,7 @@ export type {
   SessionReceipt,
   Target,
 } from "./core/model/cancel.ts";
-export type { Accepted, ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "./core/model/command.ts";
+export type { Accepted, InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "./core/model/command.ts";
 export type { Delta, Gap } from "./core/model/delta.ts";
 export type {
   Event,
@@ -29,7 +29,7 @@ export type {
 export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/model/ids.ts";
 export type { InboxItem } from "./core/model/inbox.ts";
 export type { Delivery, Json, Prompt } from "./core/model/prompt.ts";
-export type { Subject, AnswerReceipt, QuestionOutcome, Question, QuestionReply } from "./core/model/question.ts";
+export type { AnswerReceipt, Question, QuestionOutcome, QuestionReply, Subject } from "./core/model/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/model/rows.ts";
 export type { CallView } from "./core/read/call-view.ts";
 export type { BlockedExplained, CallExplained, LiveExplained } from "./core/read/explained.ts";
@@ -42,25 +42,27 @@ export type {
   Agent,
   AgentMode,
   Approval,
-  QuestionRequest,
-  QuestionResult,
   CallDetails,
   CallOptions,
   CallRequest,
   CallResult,
   Execute,
   LiveCall,
-  Slots,
+  QuestionRequest,
+  QuestionResult,
   RunUsage,
+  Slots,
   Turn,
   TurnResult,
 } from "./ports/agent.ts";
 export type { Clock, Ids } from "./ports/clock.ts";
 export type {
   AllEventsOptions,
+  AllSessionsEvent,
   AnswerOptions,
   AnswersControl,
   ApprovalOptions,
+  AwaitedOutcome,
   BeginOptions,
   BelayControl,
   CancelAllOptions,
@@ -78,8 +80,6 @@ export type {
   SessionCancelOptions,
   SessionControl,
   SessionsPage,
-  AllSessionsEvent,
-  AwaitedOutcome,
   TenantScope,
 } from "./ports/control.ts";
 export type { Explanation, Load, Status } from "./ports/explanation.ts";
@@ -89,6 +89,7 @@ export type {
   Child,
   ChildEnd,
   CommandLine,
+  CommandResult,
   Excerpt,
   Mechanism,
   Output,
@@ -102,7 +103,6 @@ export type {
   ProcessOptions,
   ProcessResult,
   Profile,
-  CommandResult,
   RunOptions,
   Spawner,
   SpawnRequest,

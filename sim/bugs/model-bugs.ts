@@ -30,7 +30,8 @@ const STOPS: readonly Bug[] = [
       const pause = at.value().value();
       return pause.become(
         inline(
-          (means: RequestContext, ms: number) => new Promise<void>((resolve) => void means.turn.clock.after(ms, resolve)),
+          (means: RequestContext, ms: number) =>
+            new Promise<void>((resolve) => void means.turn.clock.after(ms, resolve)),
           at.param(1),
           pause.arg(0, 1),
         ),

@@ -1,7 +1,7 @@
 // The command line: finds the command, carries it out, and leaves an exit code.
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
-import { runProgram, makeProgram } from "./program.ts";
+import { makeProgram, runProgram } from "./program.ts";
 import { EXIT_CODE, EXIT_OK } from "./shared/exit-code.ts";
 import { stdoutError } from "./shared/stdout-errors.ts";
 import { printError } from "./shared/terminal/terminal.ts";

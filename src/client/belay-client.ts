@@ -13,6 +13,8 @@ import type { CallView } from "../core/read/call-view.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,
+  AllSessionsEvent,
+  AwaitedOutcome,
   BeginOptions,
   BelayControl,
   CancelAllOptions,
@@ -23,8 +25,6 @@ import type {
   PromptCancelOptions,
   SessionCancelOptions,
   SessionsPage,
-  AllSessionsEvent,
-  AwaitedOutcome,
   TenantScope,
 } from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
@@ -36,11 +36,11 @@ import {
   checkRun,
   checkSession,
   collectionOf,
+  ignoreUnhandled,
   invalid,
   optionsOf,
   rejectTenant,
   rejectUnknown,
-  ignoreUnhandled,
 } from "./input.ts";
 import { PATIENCE_MS } from "./limits.ts";
 import { openRun } from "./open-run.ts";
@@ -164,7 +164,10 @@ export class BelayClient implements BelayControl {
     return this.#connection.get<CallView>(`/v1/calls/${id}`);
   }
 
-  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
+  async cancel(
+    target: string,
+    options: CancelOptions = {},
+  ): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
     const collection = collectionOf(target);
     if (collection === "sessions") return this.session(target).cancel(options satisfies SessionCancelOptions);
     const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancel()");

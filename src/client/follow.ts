@@ -127,4 +127,5 @@ const isDelta = (item: StreamItem, name: string): item is StreamItem & Delta =>
   name === "progress" ||
   name === "output";
 
-const isGap = (item: StreamItem, name: string): item is StreamItem & Gap => name === "gap" && Number.isSafeInteger(item.to);
+const isGap = (item: StreamItem, name: string): item is StreamItem & Gap =>
+  name === "gap" && Number.isSafeInteger(item.to);

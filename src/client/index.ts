@@ -14,7 +14,9 @@ export type { ModelUsage, Moment, RunCall, RunView } from "../core/read/run-view
 export type { Message } from "../core/read/transcript.ts";
 export type {
   AllEventsOptions,
+  AllSessionsEvent,
   AnswersControl,
+  AwaitedOutcome,
   BelayControl,
   CancelOptions,
   CoveredSession,
@@ -27,8 +29,6 @@ export type {
   RunControl,
   SessionCancelOptions,
   SessionControl,
-  AllSessionsEvent,
-  AwaitedOutcome,
 } from "../ports/control.ts";
 export type { Explanation, Status } from "../ports/explanation.ts";
 export { BelayClient, type ConnectOptions, connectBelay } from "./belay-client.ts";

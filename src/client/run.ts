@@ -14,12 +14,12 @@ import type { RunRow } from "../core/model/rows.ts";
 import { type RunResult, resultOf } from "../core/read/run-result.ts";
 import { runText, type TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
-import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions, RunControl } from "../ports/control.ts";
 import { follow } from "./follow.ts";
-import { checkKey, invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
+import { checkKey, ignoreUnhandled, invalid, optionsOf, rejectUnknown } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
-import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, type StopCommand, stopOne } from "./stop.ts";
+import { cancelPrompt, checkWait, type KeyReceipt, type StopCommand, type Stopped, stopOne } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 import { isRefusal } from "./transport/reply.ts";
 

@@ -2,7 +2,7 @@
 
 import { ControlError } from "../core/errors.ts";
 import type { SessionReceipt } from "../core/model/cancel.ts";
-import type { ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
+import type { InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Seq, SessionId } from "../core/model/ids.ts";
@@ -28,7 +28,16 @@ import type {
 import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
 import { follow, type Page } from "./follow.ts";
-import { checkJson, checkKey, checkPrompt, checkRun, invalid, optionsOf, rejectUnknown, ignoreUnhandled } from "./input.ts";
+import {
+  checkJson,
+  checkKey,
+  checkPrompt,
+  checkRun,
+  ignoreUnhandled,
+  invalid,
+  optionsOf,
+  rejectUnknown,
+} from "./input.ts";
 import { openRun } from "./open-run.ts";
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";

@@ -4,7 +4,7 @@
 import { CALL_WAIT_MS, WAIT_MS_MAX } from "../core/limits.ts";
 import type { CancelReceipt, Covered, CoveredProcess, Outcome, SessionReceipt } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
-import type { CancelOptions, AwaitedOutcome } from "../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions } from "../ports/control.ts";
 import { checkKey, invalid } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { Unanswered } from "./send-order.ts";

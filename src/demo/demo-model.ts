@@ -11,7 +11,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { Clock } from "../ports/clock.ts";
 import { DEMO_PACE, type DemoPace } from "./pace.ts";
-import { type ScriptPlan, type PlannedCall, planFor } from "./script.ts";
+import { type PlannedCall, planFor, type ScriptPlan } from "./script.ts";
 import { unansweredInput } from "./unanswered-input.ts";
 
 export interface DemoModelOptions {
@@ -86,7 +86,10 @@ function spoken(
 
 const isWord = ({ type }: LanguageModelV4StreamPart): boolean => type === "text-delta" || type === "reasoning-delta";
 
-function* partsOf({ thought, text, calls }: ScriptPlan, callsBefore: number): Generator<LanguageModelV4StreamPart, void> {
+function* partsOf(
+  { thought, text, calls }: ScriptPlan,
+  callsBefore: number,
+): Generator<LanguageModelV4StreamPart, void> {
   yield { type: "stream-start", warnings: [] };
   if (thought !== undefined) {
     yield { type: "reasoning-start", id: "thought" };

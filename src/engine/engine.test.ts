@@ -1,7 +1,7 @@
 // The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
-import { asked, type TestEngine, testEngine, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
+import { asked, eventsOf, live, neighbour, type TestEngine, testEngine } from "../../test/fixtures/engine.ts";
 import { CONTEXT_KEPT_BYTES, IDLE_LANES_MAX, LEASE_RENEW_MS, LEASE_TTL_MS, RETRY_LAST_MS } from "../core/limits.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import { Gate } from "../testing/gate.ts";

@@ -35,7 +35,10 @@ export function explain(lane: SessionState, { worker, processes, times, mode, ha
   };
 }
 
-function liveExplained({ durable: { live: run }, works, blocked }: SessionState, times: Times): LiveExplained | undefined {
+function liveExplained(
+  { durable: { live: run }, works, blocked }: SessionState,
+  times: Times,
+): LiveExplained | undefined {
   if (run === undefined) return undefined;
   return {
     runId: run.id,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { testEngine, live } from "../../test/fixtures/engine.ts";
+import { live, testEngine } from "../../test/fixtures/engine.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { explain } from "./explain.ts";
 import { LoopWatch, type Watched } from "./loop-watch.ts";

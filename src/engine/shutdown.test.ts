@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
-import { asked, testEngine, eventsOf, live, neighbour } from "../../test/fixtures/engine.ts";
+import { asked, eventsOf, live, neighbour, testEngine } from "../../test/fixtures/engine.ts";
 import { HOOK_MS } from "../core/limits.ts";
 import { Gate } from "../testing/gate.ts";
 import { settled } from "../testing/manual-clock.ts";

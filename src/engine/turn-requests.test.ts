@@ -1,7 +1,7 @@
 // What a turn asks of the engine: what it is told, what it may read, and what becomes of what it asks.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
-import { testEngine, live, neighbour } from "../../test/fixtures/engine.ts";
+import { live, neighbour, testEngine } from "../../test/fixtures/engine.ts";
 import { SUMMARY_CHARS_MAX } from "../core/limits.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { Agent, Turn } from "../ports/agent.ts";

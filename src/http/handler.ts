@@ -23,7 +23,7 @@ import { openApiText } from "./openapi.ts";
 import { checkBody, checkQuery } from "./routes/check-request.ts";
 import { checkKey } from "./routes/request-headers.ts";
 import { isMutation, type Route } from "./routes/route.ts";
-import type { RouteHandlers, Reply } from "./routes/route-handler.ts";
+import type { Reply, RouteHandlers } from "./routes/route-handler.ts";
 import { type Match, matchRoute } from "./routes/route-match.ts";
 import { runHandlers } from "./routes/run-handlers.ts";
 import { serverHandlers } from "./routes/server-handlers.ts";

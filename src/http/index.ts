@@ -3,9 +3,8 @@ export {
   type Actor,
   type FetchOptions,
   fetchBelay,
-  type VerifiedActor,
-  type MountedRequest,
   type Mounted,
+  type MountedRequest,
   type ServeOptions,
   type ServerAudit,
   type ServerLimits,
@@ -14,5 +13,6 @@ export {
   type SocketPlace,
   serveBelay,
   type TcpPlace,
+  type VerifiedActor,
   type Verify,
 } from "./serve.ts";

@@ -6,7 +6,7 @@ import type { BelayControl } from "../ports/control.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
 import { Guard } from "./auth/guard.ts";
-import { checkedActor, type VerifiedActor, HostTokens, type Verify } from "./auth/host-tokens.ts";
+import { checkedActor, HostTokens, type VerifiedActor, type Verify } from "./auth/host-tokens.ts";
 import { openTokens, type Tokens } from "./auth/tokens.ts";
 import { type Handler, makeHandler } from "./handler.ts";
 import type { ServerAudit, ServerLog } from "./observer.ts";
@@ -165,4 +165,4 @@ function limitsOf(limits: ServerLimits = {}) {
   };
 }
 
-export type { Actor, VerifiedActor, ServerAudit, ServerLog, SocketPlace, TcpPlace, Verify };
+export type { Actor, ServerAudit, ServerLog, SocketPlace, TcpPlace, VerifiedActor, Verify };

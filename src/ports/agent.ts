@@ -166,7 +166,10 @@ export interface CallOptions {
    * People are asked before it begins. A function is given the input that would be carried out, after the host's hook,
    * and the mode the session is in by then; if it throws, people are asked.
    */
-  readonly approval?: boolean | Approval | ((input: Json, now: Pick<LiveCall, "mode">) => ApprovalOption | Promise<ApprovalOption>);
+  readonly approval?:
+    | boolean
+    | Approval
+    | ((input: Json, now: Pick<LiveCall, "mode">) => ApprovalOption | Promise<ApprovalOption>);
   /** Taken before it begins and given back when it has ended: how many may go on at once. */
   readonly slots?: Slots;
   /** The id of the call in another system, with data of that system. Recorded, and not interpreted. */

@@ -2,7 +2,7 @@
 // Code written against this does not know which. Types only.
 
 import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/model/cancel.ts";
-import type { Accepted, ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
+import type { Accepted, InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { ProcessId, RunId, Seq, SessionId } from "../core/model/ids.ts";

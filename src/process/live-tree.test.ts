@@ -54,7 +54,12 @@ function staged(more: Staging = {}) {
     },
     ...more.held,
   };
-  const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, openFile: (_, fd) => `pipe:${fd}`, hasOpen: () => false, ...more.processTable };
+  const processTable: ProcessTable = {
+    ...PROC_PROCESS_TABLE,
+    openFile: (_, fd) => `pipe:${fd}`,
+    hasOpen: () => false,
+    ...more.processTable,
+  };
   const capture: Capture = new Capture({ dir, clock, onDrain: () => child.drained(), openSink: more.openSink });
   const started = { stdin, stdout, stderr, control, liveness, status: new Status(status), exited: exited.promise };
   const child: LiveTree = new LiveTree({

@@ -105,7 +105,12 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   const dir = realpathSync(options.dir);
   const workspace = await checkWorkingDirectory(undefined, options.workspace);
   const machine = lookAtMachine(options.cgroup);
-  const ledger = openLedger({ dir: join(dir, "ledger"), clock, processTable: sight, endCgroup: (path) => endCgroup(path, clock) });
+  const ledger = openLedger({
+    dir: join(dir, "ledger"),
+    clock,
+    processTable: sight,
+    endCgroup: (path) => endCgroup(path, clock),
+  });
   const swept = await sweep(ledger, clock, sight);
   const choice = await choose({ ...options, processTable: sight, machine, stateDir: dir, workspace });
   const change = noteMechanism(dir, choice.containment.mechanism);
@@ -115,7 +120,10 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   // Whatever is still in the ledger is somebody's.
   const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));
   const shelf = new OutputDirectory(join(dir, "output"), { isLive });
-  return new TreeSpawner({ ...options, dir, workspace }, { machine, processTable: sight, ledger, swept, choice, pipes, shelf });
+  return new TreeSpawner(
+    { ...options, dir, workspace },
+    { machine, processTable: sight, ledger, swept, choice, pipes, shelf },
+  );
 }
 
 /** Ends what earlier servers have left. Anchors know better than we do what is below them, so they are let finish. */
@@ -133,7 +141,8 @@ function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, proce
   processTable.lookNow?.();
   for (const name of names) {
     const [, thePid, theTime] = /^pipes-(\d+)-(\d+)$/.exec(name) ?? [];
-    if (thePid === undefined || processTable.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId })) continue;
+    if (thePid === undefined || processTable.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId }))
+      continue;
     rmSync(join(dir, name), { recursive: true, force: true });
   }
   return join(dir, `pipes-${pid}-${startTime}`);

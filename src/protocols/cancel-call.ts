@@ -3,7 +3,7 @@
 import { ControlError, toControlError } from "../core/errors.ts";
 import type { CancelReceipt } from "../core/model/cancel.ts";
 import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/model/ids.ts";
-import type { BelayControl, CancelOptions, SessionControl, AwaitedOutcome } from "../ports/control.ts";
+import type { AwaitedOutcome, BelayControl, CancelOptions, SessionControl } from "../ports/control.ts";
 
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";
 
@@ -119,7 +119,11 @@ interface SeenCall {
 }
 
 /** The calls of one run, in the order in which they were asked for, as its log tells them. */
-async function callsOf(control: BelayControl, session: SessionControl, around: RunPosition): Promise<readonly SeenCall[]> {
+async function callsOf(
+  control: BelayControl,
+  session: SessionControl,
+  around: RunPosition,
+): Promise<readonly SeenCall[]> {
   const { seq } = await (await control.run(around.runId)).accepted;
   const calls = new Map<CallId, SeenCall>();
   if (seq > around.asOf) return [];

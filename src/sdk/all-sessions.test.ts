@@ -104,7 +104,8 @@ test("the session of a run, call, question or process is found, also while a run
   expect(await belay.findSession(`proc_${session.id.slice(4)}.1`)).toBe(session.id);
   await run.cancel({ waitMs: 5_000 });
   expect(await belay.findSession(run.id)).toBe(session.id);
-  for (const id of ["run_none", "call_none.1", "proc_none.1", "x", ""]) expect(await belay.findSession(id)).toBeUndefined();
+  for (const id of ["run_none", "call_none.1", "proc_none.1", "x", ""])
+    expect(await belay.findSession(id)).toBeUndefined();
 });
 
 test("whoever watches the house hears of every session; a listener that throws hurts nobody", async () => {

@@ -29,6 +29,8 @@ import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shut
 import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,
+  AllSessionsEvent,
+  AwaitedOutcome,
   BeginOptions,
   BegunCancelOptions,
   BelayControl,
@@ -38,8 +40,6 @@ import type {
   CreateOptions,
   IdsOptions,
   SessionsPage,
-  AllSessionsEvent,
-  AwaitedOutcome,
   TenantScope,
 } from "../ports/control.ts";
 import type { Explanation, Load, Status } from "../ports/explanation.ts";
@@ -240,7 +240,10 @@ export class Belay implements BelayControl {
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
   cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)>;
-  async cancel(target: string, options: CancelOptions = {}): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
+  async cancel(
+    target: string,
+    options: CancelOptions = {},
+  ): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
     if (typeof target !== "string")
       throw invalid("cancel() takes the id of a session, a run, a call, a process or a question.");
     if (isSessionId(target)) return new Session(this.#engine, target).cancel(options);

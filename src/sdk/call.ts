@@ -7,7 +7,7 @@ import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/
 import { CallReader, type CallView } from "../core/read/call-view.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readAll, readCall } from "../engine/log/replay.ts";
-import type { CancelOptions, AwaitedOutcome } from "../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions } from "../ports/control.ts";
 import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 
 export async function callView(engine: Engine, callId: CallId): Promise<CallView> {

@@ -95,7 +95,9 @@ describe("making it", () => {
   test.runIf(process.platform === "linux")(
     "a place that takes no directories is refused, and not tried for ever",
     () => {
-      expect(() => makeDataDir(openDataDir({ home: "/proc/belay/home", env: {} }))).toThrow(/cannot be used as a directory/);
+      expect(() => makeDataDir(openDataDir({ home: "/proc/belay/home", env: {} }))).toThrow(
+        /cannot be used as a directory/,
+      );
     },
   );
 

@@ -253,6 +253,9 @@ describe("retention", () => {
     [{ days: 5 }, expect.stringContaining("days")],
     [5, "`retention` must be an object: { perSession, overall }."],
   ])("of %j is refused", async (retention, message) => {
-    await expect(openTestBelay({}, { retention: retention as never })).rejects.toMatchObject({ code: "invalid", message });
+    await expect(openTestBelay({}, { retention: retention as never })).rejects.toMatchObject({
+      code: "invalid",
+      message,
+    });
   });
 });

@@ -17,10 +17,10 @@ import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/log/follow.ts";
 import { unrecordedStop } from "../engine/log/pending-commands.ts";
 import { type Stop, Stoppable } from "../engine/log/stoppable-generator.ts";
-import { orLimit, ProcessHandle, ignoreUnhandled } from "../engine/process/process-handle.ts";
+import { ignoreUnhandled, orLimit, ProcessHandle } from "../engine/process/process-handle.ts";
 import { gone } from "../engine/shutdown-errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CancelOptions, RunControl, AwaitedOutcome } from "../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions, RunControl } from "../ports/control.ts";
 import { readRun } from "./read-run.ts";
 
 export class RunHandle implements RunControl {

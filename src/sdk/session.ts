@@ -16,7 +16,7 @@ import {
   rejectUnknown,
 } from "../core/input.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
-import type { ModeReceipt, QueuePlace, InboxReceipt, QueueReceipt } from "../core/model/command.ts";
+import type { InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
 import { isRunId, type RunId, type Seq, type SessionId } from "../core/model/ids.ts";
@@ -38,6 +38,7 @@ import type { Stoppable } from "../engine/log/stoppable-generator.ts";
 import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { runningSince } from "../engine/work/start-times.ts";
 import type {
+  AwaitedOutcome,
   CancelOptions,
   EventsOptions,
   Keyed,
@@ -48,7 +49,6 @@ import type {
   QueuedRun,
   SessionCancelOptions,
   SessionControl,
-  AwaitedOutcome,
 } from "../ports/control.ts";
 import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";

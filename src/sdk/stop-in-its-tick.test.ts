@@ -11,7 +11,10 @@ import { manualClock, settled } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 import type { Session } from "./session.ts";
 
-async function opened(acts: Parameters<typeof openTestBelay>[0] = {}, options: Parameters<typeof openTestBelay>[1] = {}) {
+async function opened(
+  acts: Parameters<typeof openTestBelay>[0] = {},
+  options: Parameters<typeof openTestBelay>[1] = {},
+) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
   const spawner = scriptedSpawner({ clock });

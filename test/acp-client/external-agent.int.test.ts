@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { asked, called, done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
+import { asked, called, done, externalAgentFixture, facts, flaws, said } from "./external-agent-fixture.ts";
 
 test("a foreign agent answers: its words are the run's, its thoughts are not kept", async () => {
   await using house = await externalAgentFixture();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
+import { done, externalAgentFixture, facts, flaws, said } from "./external-agent-fixture.ts";
 
 let dir = "";
 let memory = "";

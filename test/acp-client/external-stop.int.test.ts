@@ -1,7 +1,7 @@
 // The stop button on somebody else's program: asked, asked again, ended as a tree; within the grace, and told truly.
 import { expect, test } from "vitest";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
-import { called, done, facts, flaws, externalAgentFixture, said } from "./external-agent-fixture.ts";
+import { called, done, externalAgentFixture, facts, flaws, said } from "./external-agent-fixture.ts";
 
 const CANCELLED = { kind: "cancelled", reason: { kind: "user" } };
 

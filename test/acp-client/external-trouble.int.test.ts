@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { done, facts, flaws, externalAgentFixture } from "./external-agent-fixture.ts";
+import { done, externalAgentFixture, facts, flaws } from "./external-agent-fixture.ts";
 import type { Skills } from "./external-program.ts";
 
 let dir = "";

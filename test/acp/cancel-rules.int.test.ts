@@ -226,7 +226,10 @@ test.each([
   [2, 2],
   [1, 1],
 ])("version %d is answered with %d", async (asked, spoken) => {
-  const client = RawClient.connect(acpAgent({ control: belay, clock: systemClock, version: "0" }), spoken === 1 ? 1 : 2);
+  const client = RawClient.connect(
+    acpAgent({ control: belay, clock: systemClock, version: "0" }),
+    spoken === 1 ? 1 : 2,
+  );
   const { result } = await client.ask("initialize", greeting(asked));
   expect(result?.protocolVersion).toBe(spoken);
   await client.drop();

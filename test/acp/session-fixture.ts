@@ -1,7 +1,7 @@
 // What one set of tests shares: a way to reach Belay, a version of the protocol, and an editor that is connected.
 // After each test every law of the protocol holds, and at the end every message was a valid one.
 import { afterAll, afterEach, beforeAll, expect, onTestFailed } from "vitest";
-import { openAcpFixture, type AcpFixture, type Transport } from "./acp-fixture.ts";
+import { type AcpFixture, openAcpFixture, type Transport } from "./acp-fixture.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";
 import { Peer, type PeerSession, type Permits } from "./peer.ts";

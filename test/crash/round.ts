@@ -11,7 +11,7 @@ import type { FollowerSlice } from "../oracle/caller-history.ts";
 import { marked, markOf } from "../trees/shapes.ts";
 import { checkRound, type Verdict } from "./check.ts";
 import { LoadClients } from "./clients.ts";
-import { linesOf, CrashFixture } from "./crash-fixture.ts";
+import { CrashFixture, linesOf } from "./crash-fixture.ts";
 import { type Death, Deaths, servingMs } from "./deaths.ts";
 import { readEffects } from "./effects.ts";
 import type { Finding, FindingKind } from "./finding.ts";

@@ -10,7 +10,7 @@ import { checkBody } from "../../src/http/routes/check-request.ts";
 import { MessageStream } from "../../src/protocols/acp/client/message-stream.ts";
 import { editorLine } from "../../src/protocols/acp/transport/stdio.ts";
 import { decode } from "../../src/protocols/bridge/message.ts";
-import { bearer, closeOf, knock, openTestAcpServer, opened, WebSocket } from "../fixtures/acp-server.ts";
+import { bearer, closeOf, knock, opened, openTestAcpServer, WebSocket } from "../fixtures/acp-server.ts";
 
 const DEEP = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
 const MESSAGE = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${DEEP}}`;

@@ -11,7 +11,7 @@ import type { BelayOptions } from "../../src/sdk/belay-options.ts";
 import type { RunHandle } from "../../src/sdk/run.ts";
 import type { Session } from "../../src/sdk/session.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
-import { deaf, gate, type TestBelay, logOf, openTestBelay, waits } from "../fixtures/belay.ts";
+import { deaf, gate, logOf, openTestBelay, type TestBelay, waits } from "../fixtures/belay.ts";
 
 // Files are opened and synced, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });

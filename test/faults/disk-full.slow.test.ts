@@ -7,7 +7,7 @@ import type { Turn } from "../../src/ports/agent.ts";
 import type { RunControl, SessionControl } from "../../src/ports/control.ts";
 import { Gate } from "../../src/testing/gate.ts";
 import { untilAborted } from "../fixtures/belay.ts";
-import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
+import { exists, type FailingServer, failingServer, startedPid } from "./failing-server.ts";
 import { SKIPPED, type SmallDisk, smallDisk } from "./small-disk.ts";
 
 describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout: 60_000 }, () => {

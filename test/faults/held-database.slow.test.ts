@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Turn } from "../../src/ports/agent.ts";
-import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
+import { exists, type FailingServer, failingServer, startedPid } from "./failing-server.ts";
 
 /** A command that would go on for ever, in a call. */
 async function sleeps(turn: Turn): Promise<string> {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { STOP_UNRECORDED } from "../../src/core/errors.ts";
 import type { Turn } from "../../src/ports/agent.ts";
 import { untilAborted } from "../fixtures/belay.ts";
-import { exists, startedPid, type FailingServer, failingServer } from "./failing-server.ts";
+import { exists, type FailingServer, failingServer, startedPid } from "./failing-server.ts";
 import { type FrailDisk, frailDisk, SKIPPED } from "./frail-disk.ts";
 
 const acts = {

@@ -1,6 +1,6 @@
 // What a foreign agent starts belongs to the run in which it was started: its stop ends it, whatever the agent does.
 import { expect, test } from "vitest";
-import { called, done, facts, flaws, externalAgentFixture, said } from "../acp-client/external-agent-fixture.ts";
+import { called, done, externalAgentFixture, facts, flaws, said } from "../acp-client/external-agent-fixture.ts";
 import { logOf } from "../fixtures/belay.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 

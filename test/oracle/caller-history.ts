@@ -2,7 +2,7 @@
 // A suite translates its own records into this.
 
 import type { CancelReceipt, Outcome, SessionReceipt } from "../../src/core/model/cancel.ts";
-import type { Accepted, ModeReceipt, InboxReceipt, QueueReceipt, Refused } from "../../src/core/model/command.ts";
+import type { Accepted, InboxReceipt, ModeReceipt, QueueReceipt, Refused } from "../../src/core/model/command.ts";
 import type { Gap } from "../../src/core/model/delta.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/model/ids.ts";

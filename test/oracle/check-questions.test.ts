@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/core/model/event.ts";
 import type { ProcessId, QuestionId } from "../../src/core/model/ids.ts";
-import type { Subject, QuestionOutcome, QuestionReply } from "../../src/core/model/question.ts";
+import type { QuestionOutcome, QuestionReply, Subject } from "../../src/core/model/question.ts";
 import type { AnswerMoment, CallerRequest, RequestTypes } from "./caller-history.ts";
 import { at, call, completed, found, GOOD, one, request, returned, sessionId, two } from "./example-history.ts";
 

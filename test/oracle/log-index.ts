@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { CancelReason, Outcome } from "../../src/core/model/cancel.ts";
 import type { Event, Recorded } from "../../src/core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId } from "../../src/core/model/ids.ts";
-import type { Subject, QuestionOutcome } from "../../src/core/model/question.ts";
+import type { QuestionOutcome, Subject } from "../../src/core/model/question.ts";
 import type { ExpectedEvent } from "./caller-history.ts";
 
 export type Logs = ReadonlyMap<SessionId, readonly Recorded[]>;

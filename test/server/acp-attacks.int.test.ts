@@ -2,16 +2,16 @@
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
-  type TestAcpServer,
   actor,
   bearer,
   enter,
   type Knock,
   knock,
   type Met,
-  openTestAcpServer,
   opened,
+  openTestAcpServer,
   prompt,
+  type TestAcpServer,
   talker,
   UPGRADE,
   WebSocket,

@@ -4,16 +4,16 @@ import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-
 import { afterEach, describe, expect, test } from "vitest";
 import * as limits from "../../src/http/limits.ts";
 import {
-  type TestAcpServer,
   another,
   bearer,
   closeOf,
   enter,
   knock,
-  openTestAcpServer,
   opened,
+  openTestAcpServer,
   prompt,
   type Talker,
+  type TestAcpServer,
   talker,
   UPGRADE,
   WebSocket,

@@ -5,12 +5,12 @@ import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-
 import { afterEach, describe, expect, test } from "vitest";
 import { fetchBelay } from "../../src/http/serve.ts";
 import {
-  type TestAcpServer,
   actor,
   bearer,
   enter,
   openTestAcpServer,
   prompt,
+  type TestAcpServer,
   talker,
   WebSocket,
 } from "../fixtures/acp-server.ts";

@@ -7,7 +7,7 @@ import type { Route } from "../../src/http/routes/route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
 import { problem } from "../../src/http/schemas/problem.ts";
 import { untilAborted, waits } from "../fixtures/belay.ts";
-import { type Answer, type TestRequest, openTestServer, type TestServer } from "../fixtures/server.ts";
+import { type Answer, openTestServer, type TestRequest, type TestServer } from "../fixtures/server.ts";
 
 const visited = new Set<RouteName>();
 const opened: TestServer[] = [];

@@ -55,7 +55,11 @@ export async function ends(scene: ActionState, run: RunControl, ...kinds: readon
 }
 
 /** Waits for an event that was recorded after a run was accepted. */
-export async function event(scene: ActionState, type: string, from: RunControl): Promise<Readonly<Record<string, unknown>>> {
+export async function event(
+  scene: ActionState,
+  type: string,
+  from: RunControl,
+): Promise<Readonly<Record<string, unknown>>> {
   await from.accepted;
   let accepted = false;
   for await (const one of scene.session.events({ deltas: "without" })) {

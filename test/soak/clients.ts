@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
 import { prompt as acpPrompt, bearer, talker } from "../fixtures/acp-server.ts";
-import type { ActionState, ActionContext } from "./actions.ts";
+import type { ActionContext, ActionState } from "./actions.ts";
 
 /** Reads everything of a session from its beginning until it is told to leave, and checks that nothing is missing. */
 export function stayingFollower({ session, tally }: ActionState): () => Promise<void> {

@@ -1,7 +1,7 @@
 // The load: lanes that make a session, do some of everything in it and close it, with company and with faults.
 import { setTimeout as pause } from "node:timers/promises";
 import { ControlError } from "../../src/core/errors.ts";
-import { DEEDS, type Action, type ActionState, type ActionContext } from "./actions.ts";
+import { type Action, type ActionContext, type ActionState, DEEDS } from "./actions.ts";
 import type { Chance } from "./chance.ts";
 import { deafFollower, editor, passingFollower, stayingFollower, stranger } from "./clients.ts";
 import { within } from "./deadline.ts";

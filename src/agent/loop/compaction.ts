@@ -2,7 +2,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import type { Turn } from "../../ports/agent.ts";
 import { SUMMARISED_CHARS_MAX } from "../limits.ts";
-import { askModel, type RequestContext, type ModelAsk } from "../model/ask-model.ts";
+import { askModel, type ModelAsk, type RequestContext } from "../model/ask-model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { isBlank } from "../model/provider-answer.ts";
 import { promptChars, tokensOf } from "../model/tokens.ts";

@@ -7,7 +7,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import type { Turn } from "../../ports/agent.ts";
 import type { TurnStop } from "../loop/turn-stop.ts";
 import type { UsageMeter } from "../loop/usage-meter.ts";
-import { type ProviderTrouble, classifyError } from "./classify-error.ts";
+import { classifyError, type ProviderTrouble } from "./classify-error.ts";
 import { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
 import { type Idle, ModelRequest } from "./model-request.ts";

@@ -11,8 +11,8 @@ import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../../core/limits.ts";
 import type { ProviderCall } from "../../core/model/event.ts";
 import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
 import { suggest } from "../../core/suggest.ts";
-import type { CallDetails, CallRequest, LiveCall, Slots, ApprovalOption } from "../../ports/agent.ts";
-import { type ToolCallContext, misfit, type Tool, type ToolDescription } from "./tool.ts";
+import type { ApprovalOption, CallDetails, CallRequest, LiveCall, Slots } from "../../ports/agent.ts";
+import { misfit, type Tool, type ToolCallContext, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 
 /** What `tool()` makes, and the tools of the AI SDK as they are. */
@@ -130,7 +130,11 @@ interface Found {
   readonly isIn: (name: string, mode: string | undefined) => boolean;
 }
 
-function requestOf({ tool, isIn }: Found, { name, input }: Pick<CallDetails, "name" | "input">, id: string): CallRequest {
+function requestOf(
+  { tool, isIn }: Found,
+  { name, input }: Pick<CallDetails, "name" | "input">,
+  id: string,
+): CallRequest {
   /** What was said when it was let in; undefined: it was not asked for. */
   let said: { readonly mode: string | undefined; readonly wanted: ApprovalOption } | undefined;
   const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<ApprovalOption> => {

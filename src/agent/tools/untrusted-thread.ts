@@ -1,7 +1,7 @@
 // The thread's side of an untrusted tool: loads the module, calls its function, and says what comes of it.
 import { parentPort, workerData } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import type { Errand, WorkerMessage, ToolMessage, UntrustedCall } from "./untrusted.ts";
+import type { Errand, ToolMessage, UntrustedCall, WorkerMessage } from "./untrusted.ts";
 
 const errand = workerData as Errand;
 const port = parentPort;

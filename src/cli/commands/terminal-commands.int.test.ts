@@ -1,7 +1,7 @@
 // What is different at a terminal: questions before something is done, colours, and tables that fit.
 import { spawn } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { CliFixture, MAIN, type CommandOutput, said } from "../../../test/fixtures/cli-server.ts";
+import { CliFixture, type CommandOutput, MAIN, said } from "../../../test/fixtures/cli-server.ts";
 import { ASKED, answersQueries } from "../../../test/fixtures/shell.ts";
 import { EXIT_FOUND } from "../shared/exit-code.ts";
 
@@ -26,7 +26,10 @@ interface Sitting {
 }
 
 /** Types at a real terminal. What is on the screen is `out`. */
-function sit(words: readonly string[], { at, keys = "", env = {}, columns = 200 }: Sitting = {}): Promise<CommandOutput> {
+function sit(
+  words: readonly string[],
+  { at, keys = "", env = {}, columns = 200 }: Sitting = {},
+): Promise<CommandOutput> {
   const command = [process.execPath, MAIN, ...words].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _, ...rest } = stage.env;
   const child = stage.keep(

@@ -5,7 +5,7 @@ import { get as askPlain } from "node:http";
 import { get as askTls } from "node:https";
 import { ControlError } from "../../core/errors.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import { type Environment, type DataDir, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
+import { type DataDir, type Environment, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import type { Holder } from "./store-holder.ts";

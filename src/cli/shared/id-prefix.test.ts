@@ -19,7 +19,7 @@ function someControl(ids: readonly string[] = SOME) {
     },
     session: () => ({ row: async () => ({ title: "a \u001b[31mtitle" }) }),
     run: async () => ({ row: async () => ({ phase: "live" }) }),
-    home: async (id: string) => (id === "run_abe3" ? ("ses_abc1" as const) : undefined),
+    findSession: async (id: string) => (id === "run_abe3" ? ("ses_abc1" as const) : undefined),
   };
   return { control: part as unknown as BelayControl, asked };
 }

@@ -9,7 +9,10 @@ import type { StopPart } from "./format/format-receipt.ts";
 /** More than these are counted, and not named. */
 const NAMED_MAX = 5;
 
-export async function offlineStopLines({ control, kind }: Connection, parts: readonly StopPart[]): Promise<readonly string[]> {
+export async function offlineStopLines(
+  { control, kind }: Connection,
+  parts: readonly StopPart[],
+): Promise<readonly string[]> {
   const stopping = parts.filter(({ receipt }) => receipt.kind === "stopping");
   if (kind !== "store" || stopping.length === 0) return [];
   const left: string[] = [];

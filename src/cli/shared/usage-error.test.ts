@@ -1,7 +1,7 @@
 // What is told to somebody who has mistyped something.
 import { describe, expect, test, vi } from "vitest";
 import { ControlError } from "../../core/errors.ts";
-import { runProgram, makeProgram } from "../program.ts";
+import { makeProgram, runProgram } from "../program.ts";
 
 /** The refusal, as its message and its hint. */
 async function refusal(...words: readonly string[]): Promise<string> {

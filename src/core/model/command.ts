@@ -9,7 +9,7 @@ import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work
 import type { InboxItem } from "./inbox.ts";
 import type { ProcessEnd } from "./process.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
-import type { Subject, AnswerReceipt, QuestionReply } from "./question.ts";
+import type { AnswerReceipt, QuestionReply, Subject } from "./question.ts";
 
 export type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 
@@ -57,7 +57,12 @@ type Ask =
       readonly begun?: false;
     }
   /** `digest`, if given, must be that of the bytes the question is about. */
-  | { readonly type: "answer"; readonly questionId: QuestionId; readonly reply: QuestionReply; readonly digest?: string }
+  | {
+      readonly type: "answer";
+      readonly questionId: QuestionId;
+      readonly reply: QuestionReply;
+      readonly digest?: string;
+    }
   /** How its agent goes about its work from now on. */
   | { readonly type: "set-mode"; readonly mode: string; readonly by?: string }
   /** Puts something into the inbox. */

@@ -3,7 +3,7 @@ import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { InboxItem } from "./inbox.ts";
 import type { Delivery, Json, Prompt } from "./prompt.ts";
-import type { Subject, QuestionOutcome } from "./question.ts";
+import type { QuestionOutcome, Subject } from "./question.ts";
 
 export type SessionEvent =
   | {

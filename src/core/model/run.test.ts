@@ -14,7 +14,7 @@ import {
 import { Bug } from "../bug.ts";
 import { evolveCall } from "./call.ts";
 import type { Outcome } from "./cancel.ts";
-import type { Subject, QuestionOutcome } from "./question.ts";
+import type { QuestionOutcome, Subject } from "./question.ts";
 import { evolveRun, type LiveEvent, type Run } from "./run.ts";
 
 const run: Run = {

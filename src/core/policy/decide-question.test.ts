@@ -39,7 +39,7 @@ import { type Given, given } from "../../testing/given.ts";
 import { GRANTS_KEPT, QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "../limits.ts";
 import type { Command } from "../model/command.ts";
 import type { CallId } from "../model/ids.ts";
-import type { Subject, QuestionReply } from "../model/question.ts";
+import type { QuestionReply, Subject } from "../model/question.ts";
 
 const live = given(...running("run_a"));
 const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));

@@ -7,7 +7,7 @@ import type { Event } from "../model/event.ts";
 import { type CallId, type QuestionId, questionId, runOf, type Work } from "../model/ids.ts";
 import type { Lane } from "../model/lane.ts";
 import { utf8Bytes } from "../model/prompt.ts";
-import { type Subject, type QuestionOutcome, misfit, type Question, type QuestionReply } from "../model/question.ts";
+import { misfit, type Question, type QuestionOutcome, type QuestionReply, type Subject } from "../model/question.ts";
 import type { Run } from "../model/run.ts";
 import { cancelOneCall, type Decided } from "./decide-run.ts";
 

@@ -3,7 +3,7 @@
 
 import type { Event } from "../model/event.ts";
 import { type RunId, runOf, type TurnId, wakeRunId } from "../model/ids.ts";
-import { takeable, type PendingItem, wakes } from "../model/inbox.ts";
+import { type PendingItem, takeable, wakes } from "../model/inbox.ts";
 import { evolve, type Lane } from "../model/lane.ts";
 import { settledRun } from "../read/run-end.ts";
 import { withProcesses } from "./decide-process.ts";

@@ -243,7 +243,13 @@ export class ProcessCheck {
     }
   }
 
-  #find(id: ProcessId, guarantee: string, what: string, around: ProcessContext, report: Report): ProcessState | undefined {
+  #find(
+    id: ProcessId,
+    guarantee: string,
+    what: string,
+    around: ProcessContext,
+    report: Report,
+  ): ProcessState | undefined {
     const one = this.#live.get(id);
     if (one === undefined && !around.partial) report(guarantee, `${id} was ${what}, but it was not going on.`);
     return one;

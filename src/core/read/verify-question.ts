@@ -6,7 +6,7 @@
 // 2. After a finding it goes on from what the log says, so that one mistake is reported once.
 import type { Event, QuestionEvent } from "../model/event.ts";
 import { type CallId, type QuestionId, questionId, type RunId, type Work } from "../model/ids.ts";
-import type { Subject, QuestionOutcome } from "../model/question.ts";
+import type { QuestionOutcome, Subject } from "../model/question.ts";
 import type { Report } from "./verify-inbox.ts";
 
 type Of<T extends QuestionEvent["type"]> = Extract<QuestionEvent, { type: T }>;

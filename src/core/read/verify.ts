@@ -10,7 +10,7 @@ import type { Outcome } from "../model/cancel.ts";
 import type { Event, Recorded } from "../model/event.ts";
 import { type RunId, runOf, type Seq } from "../model/ids.ts";
 import { InboxCheck, type Report } from "./verify-inbox.ts";
-import { type ProcessContext, ProcessCheck } from "./verify-process.ts";
+import { ProcessCheck, type ProcessContext } from "./verify-process.ts";
 import { joined, returned, type WaitingCheck } from "./verify-queue.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
 import { SessionCheck } from "./verify-session.ts";

@@ -7,7 +7,7 @@
 import type { Recorded } from "../../core/model/event.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Following, FollowItem } from "../log/follow.ts";
+import type { FollowItem, Following } from "../log/follow.ts";
 import type { Stoppable } from "../log/stoppable-generator.ts";
 import type { Waiters } from "./waiters.ts";
 

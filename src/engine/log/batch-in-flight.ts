@@ -4,13 +4,14 @@ import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { Event, Recorded } from "../../core/model/event.ts";
 import { memoName } from "../../core/model/memo.ts";
 import type { Batch, Store } from "../../ports/store.ts";
-import type { Pending, Flight, SessionState } from "./session-state.ts";
+import type { Flight, Pending, SessionState } from "./session-state.ts";
 
 /** Whether it carries the state: now and then, and when that is asked for. */
 export const hasSnapshot = ({ snapshotAt }: SessionState, { after, entries }: Flight): boolean =>
   after.head - snapshotAt >= SNAPSHOT_EVENTS || asksForSnapshot(entries);
 
-export const asksForSnapshot = (entries: readonly Pending[]): boolean => entries.some(({ also }) => also === "snapshot");
+export const asksForSnapshot = (entries: readonly Pending[]): boolean =>
+  entries.some(({ also }) => also === "snapshot");
 
 export function batchOf(lane: SessionState, flight: Flight): Batch {
   const { entries, events, memos, after, at } = flight;

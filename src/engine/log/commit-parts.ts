@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
 import type { CommitListener } from "./commit-listener.ts";
-import { type Redact } from "./error-text.ts";
+import type { Redact } from "./error-text.ts";
 
 export interface Ports {
   readonly store: Store;

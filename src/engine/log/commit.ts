@@ -41,7 +41,7 @@ import {
   stopsBeforeEnds,
   withKnownKey,
 } from "./pending-commands.ts";
-import type { Pending, Flight, SessionState } from "./session-state.ts";
+import type { Flight, Pending, SessionState } from "./session-state.ts";
 import { UnansweredBatches } from "./unanswered-batches.ts";
 
 export class Commit {
@@ -50,7 +50,8 @@ export class Commit {
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #then: CommitListener; // @fault told-before-durable:then
-  readonly #unanswered: UnansweredBatches; // No caller waits longer for the store. Its answer still counts when it comes.
+  // No caller waits longer for the store. Its answer still counts when it comes.
+  readonly #unanswered: UnansweredBatches;
   #stopped = false;
 
   constructor({ store, clock, notify, consequences, redact }: Ports) {

@@ -12,7 +12,7 @@ import type { Store } from "../../ports/store.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { settled } from "../../testing/manual-clock.ts";
 import { Feeds } from "./feed.ts";
-import { type Following, followPages, type FollowItem } from "./follow.ts";
+import { type FollowItem, type Following, followPages } from "./follow.ts";
 import { pagedItems } from "./paged-items.ts";
 
 const event = (seq: Seq): Recorded => ({ type: "run.started", runId: "run_a", seq, at: 1 });

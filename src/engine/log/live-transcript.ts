@@ -21,7 +21,10 @@ interface Durable {
   readonly durable: { readonly head: Seq; readonly contextFrom: Seq };
 }
 
-const REMOVED: InboxItem = { kind: "reminder", text: "Earlier messages of this conversation were removed to save space." };
+const REMOVED: InboxItem = {
+  kind: "reminder",
+  text: "Earlier messages of this conversation were removed to save space.",
+};
 
 export class LiveTranscript {
   #book = new Book("model");

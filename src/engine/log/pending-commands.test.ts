@@ -15,7 +15,7 @@ import {
   withKnownKey,
   withProcessId,
 } from "./pending-commands.ts";
-import type { Pending, Flight } from "./session-state.ts";
+import type { Flight, Pending } from "./session-state.ts";
 
 const user: CancelReason = { kind: "user" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asked, type TestEngine, testEngine, live, neighbour } from "../../../test/fixtures/engine.ts";
+import { asked, live, neighbour, type TestEngine, testEngine } from "../../../test/fixtures/engine.ts";
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, RETRY_LAST_MS, SNAPSHOT_EVENTS, STORE_WAIT_MS } from "../../core/limits.ts";
 import type { CommandOf } from "../../core/model/command.ts";

@@ -1,7 +1,7 @@
 // The lanes this worker has in memory. A lane is loaded when it is needed and let go when it is idle.
 //
 // Invariants
-// 1. One LiveLane per session at a time; whoever needs it asks here, each time.
+// 1. One SessionState per session at a time; whoever needs it asks here, each time.
 // 2. A lane whose log has a live run that nobody drives, or a process, is recovered before any other command is
 //    decided.
 // 3. A lane is let go for room only while nothing of it is on its way: what was accepted would not be begun.

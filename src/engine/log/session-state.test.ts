@@ -1,12 +1,12 @@
 // A lane in memory: whether it may be let go of, and what its live turn has said.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../../test/fixtures/commit.ts";
-import { testEngine, live } from "../../../test/fixtures/engine.ts";
+import { live, testEngine } from "../../../test/fixtures/engine.ts";
 import { ControlError } from "../../core/errors.ts";
 import { Gate } from "../../testing/gate.ts";
 import { given } from "../../testing/given.ts";
 import { settled } from "../../testing/manual-clock.ts";
-import type { Pending, Flight, SessionState } from "./session-state.ts";
+import type { Flight, Pending, SessionState } from "./session-state.ts";
 
 const entry = {} as Pending;
 const flight = { entries: [entry] } as Partial<Flight> as Flight;

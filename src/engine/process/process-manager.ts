@@ -95,7 +95,10 @@ export class ProcessManager {
     return live;
   }
 
-  async #request(lane: SessionState, { owner, by, command, options, feedback, share }: BeginProcess): Promise<LiveProcess> {
+  async #request(
+    lane: SessionState,
+    { owner, by, command, options, feedback, share }: BeginProcess,
+  ): Promise<LiveProcess> {
     const { cwd, lasting } = options;
     const request: CommandOf<"begin-process"> = {
       ...{ type: "begin-process", owner, command, feedback },
@@ -195,7 +198,11 @@ export class ProcessManager {
     await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
   }
 
-  async #endAll(lane: SessionState, isMeant: (owner: CallId | SessionId) => boolean, reason: CancelReason): Promise<void> {
+  async #endAll(
+    lane: SessionState,
+    isMeant: (owner: CallId | SessionId) => boolean,
+    reason: CancelReason,
+  ): Promise<void> {
     const deadline = this.#deadline();
     // Each is waited for once: then its end is recorded, or it is late.
     const waited = new Set<LiveProcess>();

@@ -1,7 +1,7 @@
 // How a process ended, for whoever has only the store to ask, and a log that does not go back to its end any more.
 import { expect, test } from "vitest";
 import { logOf } from "../../../test/fixtures/belay.ts";
-import { neighbour, type EngineProcesses, stage } from "../../../test/fixtures/engine-processes.ts";
+import { type EngineProcesses, neighbour, stage } from "../../../test/fixtures/engine-processes.ts";
 import { SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { ProcessId, Seq } from "../../core/model/ids.ts";
 import type { Session } from "../../sdk/session.ts";

@@ -6,9 +6,9 @@ import { type CallId, type SessionId, sessionOf, type TurnId } from "../../core/
 import type {
   CallProcesses as CallApi,
   CommandLine,
+  CommandResult,
   ProcessInfo,
   ProcessResult,
-  CommandResult,
   RunOptions,
   StartOptions,
   TurnProcesses as TurnApi,

@@ -1,7 +1,7 @@
 // Which session starts its next run.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../../test/fixtures/commit.ts";
-import { asked, testEngine, neighbour } from "../../../test/fixtures/engine.ts";
+import { asked, neighbour, testEngine } from "../../../test/fixtures/engine.ts";
 import { LEASE_TTL_MS } from "../../core/limits.ts";
 import type { RunId } from "../../core/model/ids.ts";
 import type { Lane } from "../../core/model/lane.ts";

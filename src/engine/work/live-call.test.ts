@@ -5,7 +5,7 @@ import { slots } from "../../agent/loop/slots.ts";
 import { ControlError } from "../../core/errors.ts";
 import { CALL_BYTES_MAX, CHANGES_MAX, NOTE_CHARS_MAX, RESULT_CHARS_KEPT } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
-import type { Subject, Question } from "../../core/model/question.ts";
+import type { Question, Subject } from "../../core/model/question.ts";
 import type { Agent, CallOptions, CallResult, Execute, Slots } from "../../ports/agent.ts";
 import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { CallProcesses, SpawnRequest } from "../../ports/spawner.ts";
@@ -249,45 +249,46 @@ describe("before a call begins, the host", () => {
 });
 
 describe("whether people are asked is said by the call", () => {
-  const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<Subject> | undefined])[] = [
-    ["no", false, undefined],
-    ["yes", true, { scope: "tool" }],
-    ["nothing in particular", {}, { scope: "tool" }],
-    ["for a scope, with a note", { scope: "disk", note: "writes" }, { scope: "disk", note: "writes" }],
-    ["with a long note", { note: long("\u{1f600}") }, { scope: "tool", note: long("\ufffd") }],
-    ["no, by its input", () => false, undefined],
-    ["yes, by its input", (input) => (input as { n: number }).n === 1, { scope: "tool" }],
-    ["later, by its input", async () => ({ scope: "disk" }), { scope: "disk" }],
+  const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<Subject> | undefined])[] =
     [
-      "not at all: it throws",
-      fails(new Error("no idea")),
-      { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
-    ],
-    [
-      "not at all: it throws at length",
-      fails(new Error("x".repeat(NOTE_CHARS_MAX))),
-      {
-        scope: "tool",
-        note: `Whether this needs an approval could not be told: ${"x".repeat(NOTE_CHARS_MAX)}`.slice(
-          0,
-          NOTE_CHARS_MAX,
-        ),
-      },
-    ],
-    [
-      "not at all: it rejects",
-      async () => fails(new Error("no idea"))(),
-      { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
-    ],
-    [
-      "not at all: it says something else",
-      wild(() => ({ note: 7 })),
-      {
-        scope: "tool",
-        note: "Whether this needs an approval could not be told: An approval's `note` is a text.",
-      },
-    ],
-  ];
+      ["no", false, undefined],
+      ["yes", true, { scope: "tool" }],
+      ["nothing in particular", {}, { scope: "tool" }],
+      ["for a scope, with a note", { scope: "disk", note: "writes" }, { scope: "disk", note: "writes" }],
+      ["with a long note", { note: long("\u{1f600}") }, { scope: "tool", note: long("\ufffd") }],
+      ["no, by its input", () => false, undefined],
+      ["yes, by its input", (input) => (input as { n: number }).n === 1, { scope: "tool" }],
+      ["later, by its input", async () => ({ scope: "disk" }), { scope: "disk" }],
+      [
+        "not at all: it throws",
+        fails(new Error("no idea")),
+        { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
+      ],
+      [
+        "not at all: it throws at length",
+        fails(new Error("x".repeat(NOTE_CHARS_MAX))),
+        {
+          scope: "tool",
+          note: `Whether this needs an approval could not be told: ${"x".repeat(NOTE_CHARS_MAX)}`.slice(
+            0,
+            NOTE_CHARS_MAX,
+          ),
+        },
+      ],
+      [
+        "not at all: it rejects",
+        async () => fails(new Error("no idea"))(),
+        { scope: "tool", note: "Whether this needs an approval could not be told: no idea" },
+      ],
+      [
+        "not at all: it says something else",
+        wild(() => ({ note: 7 })),
+        {
+          scope: "tool",
+          note: "Whether this needs an approval could not be told: An approval's `note` is a text.",
+        },
+      ],
+    ];
   test.each([wild({ note: 7 }), wild("yes")])("%j is no answer, and nothing begins", async (approval) => {
     const { result, recorded } = await call(() => "never", { approval });
     await expect(result).rejects.toMatchObject({ code: "invalid" });

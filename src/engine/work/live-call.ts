@@ -7,10 +7,10 @@ import { type CancelReason, type Outcome, who } from "../../core/model/cancel.ts
 import type { CallId } from "../../core/model/ids.ts";
 import type { Lane } from "../../core/model/lane.ts";
 import type { Json } from "../../core/model/prompt.ts";
-import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
+import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
 import { isUndecided } from "../../core/policy/decide-question.ts";
 import type { CallEnd } from "../../core/policy/decide-run.ts";
-import type { Approval, CallRequest, CallResult, ApprovalOption } from "../../ports/agent.ts";
+import type { Approval, ApprovalOption, CallRequest, CallResult } from "../../ports/agent.ts";
 import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import type { SessionState } from "../log/session-state.ts";

@@ -1,7 +1,7 @@
 // One turn: what it says and when that is kept, what it asks for, and what is recorded of it however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
-import { testEngine, eventsOf, live } from "../../../test/fixtures/engine.ts";
+import { eventsOf, live, testEngine } from "../../../test/fixtures/engine.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
 import type { Recorded } from "../../core/model/event.ts";

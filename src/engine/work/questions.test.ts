@@ -33,7 +33,10 @@ function house(agent: (turn: Turn) => Promise<undefined>): Engine {
 }
 
 /** A run whose turn asks this, does what else it has to, and waits for the answer. */
-async function asking(question: Partial<QuestionRequest> = {}, besides: (turn: Turn, engine: Engine) => unknown = () => {}) {
+async function asking(
+  question: Partial<QuestionRequest> = {},
+  besides: (turn: Turn, engine: Engine) => unknown = () => {},
+) {
   const heard = Promise.withResolvers<QuestionResult>();
   const ended = gate();
   const engine: Engine = house(async (turn) => {

@@ -5,7 +5,7 @@ import { QUESTION_MS } from "../../core/limits.ts";
 import type { CancelReceipt, Outcome } from "../../core/model/cancel.ts";
 import type { Answer, Command, CommandOf } from "../../core/model/command.ts";
 import { type QuestionId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
-import type { Subject, AnswerReceipt, QuestionOutcome, QuestionReply } from "../../core/model/question.ts";
+import type { AnswerReceipt, QuestionOutcome, QuestionReply, Subject } from "../../core/model/question.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Waiters } from "../ends/waiters.ts";
@@ -39,7 +39,11 @@ export class Questions {
   }
 
   /** Asks, and waits for the end of the question, but not longer than `scope`. */
-  async ask(lane: SessionState, scope: Scope, { owner, about, deadlineMs = QUESTION_MS }: Inquiry): Promise<QuestionOutcome> {
+  async ask(
+    lane: SessionState,
+    scope: Scope,
+    { owner, about, deadlineMs = QUESTION_MS }: Inquiry,
+  ): Promise<QuestionOutcome> {
     const command: CommandOf<"ask"> = { type: "ask", owner, about, deadlineMs };
     const waiter = new Waiter(this.#parts.waiters);
     let cancelTimer: (() => void) | undefined;
@@ -60,7 +64,11 @@ export class Questions {
   }
 
   /** Records an answer, once. To one that comes too late the log says how the question had ended. */
-  async answer(id: QuestionId, reply: QuestionReply, options: { digest?: string; key?: string }): Promise<AnswerReceipt> {
+  async answer(
+    id: QuestionId,
+    reply: QuestionReply,
+    options: { digest?: string; key?: string },
+  ): Promise<AnswerReceipt> {
     const session = await this.#sessionOf(id);
     if (session === undefined) return { kind: "unknown" };
     const { digest, key } = options;

@@ -1,7 +1,7 @@
 // A turn or call of the live run, with what both use of the engine. Their ends go to the log as commands.
 import type { Outcome } from "../../core/model/cancel.ts";
 import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
-import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
+import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
 import type { Agent, QuestionRequest, QuestionResult } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";

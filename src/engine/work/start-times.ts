@@ -33,7 +33,11 @@ export async function runningSince(store: Store, lane: SessionState): Promise<Ti
   return times;
 }
 
-async function readTimes(store: Store, { id, durable }: SessionState, times: Map<RunId | CallId, number>): Promise<void> {
+async function readTimes(
+  store: Store,
+  { id, durable }: SessionState,
+  times: Map<RunId | CallId, number>,
+): Promise<void> {
   const { live, head } = durable;
   if (live === undefined) return;
   const wanted = new Set<CallId>(live.live.map((call) => call.id));

@@ -3,8 +3,8 @@
 import { checkJson, checkMs, invalid, isObject, isString, rejectUnknown } from "../../core/input.ts";
 import { NOTE_CHARS_MAX, QUESTION_BYTES_MAX } from "../../core/limits.ts";
 import { utf8Bytes } from "../../core/model/prompt.ts";
-import type { Subject, QuestionOutcome } from "../../core/model/question.ts";
-import type { QuestionRequest, QuestionResult, ApprovalOption } from "../../ports/agent.ts";
+import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
+import type { ApprovalOption, QuestionRequest, QuestionResult } from "../../ports/agent.ts";
 
 /** A question as a turn or a tool puts it. */
 export function checkAsk(given: QuestionRequest): { readonly about: Subject; readonly deadlineMs: number | undefined } {

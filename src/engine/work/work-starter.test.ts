@@ -4,11 +4,11 @@ import { gate } from "../../../test/fixtures/belay.ts";
 import { watch } from "../../../test/fixtures/commit.ts";
 import {
   asked as askedFor,
-  type TestEngine,
-  testEngine,
   eventsOf,
   live,
   neighbour,
+  type TestEngine,
+  testEngine,
 } from "../../../test/fixtures/engine.ts";
 import { verify } from "../../core/read/verify.ts";
 import type { Agent, CallRequest, LiveCall, Turn } from "../../ports/agent.ts";

@@ -54,7 +54,8 @@ const send = (desk: AcpConnections, message: object, id?: string): Promise<HttpA
 
 const HELLO = { id: 1, method: "initialize", params: {} };
 
-const begin = async (desk: AcpConnections): Promise<string> => (await send(desk, HELLO)).headers["acp-connection-id"] ?? "";
+const begin = async (desk: AcpConnections): Promise<string> =>
+  (await send(desk, HELLO)).headers["acp-connection-id"] ?? "";
 
 describe("there are only so many", () => {
   test("connections, and one that ends makes room", async () => {

@@ -13,7 +13,7 @@ import { Denial } from "../auth/guard-denial.ts";
 import * as limits from "../limits.ts";
 import type { ServerLog } from "../observer.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, SWITCHED, type Upgrade } from "../transport/http-exchange.ts";
-import { HttpAcpConnection, crowded, type AcpOpener } from "./acp-connection.ts";
+import { type AcpOpener, crowded, HttpAcpConnection } from "./acp-connection.ts";
 import * as http from "./acp-http.ts";
 import { AcpSocket, CLOSE_REASONS } from "./acp-socket.ts";
 

@@ -44,7 +44,9 @@ export type ReplyOf<R extends Route> = {
 export type RouteHandler<R extends Route> = (ask: RouteRequest<R>) => Promise<ReplyOf<R>>;
 
 /** One for every route: a route without one does not compile. */
-export type RouteHandlers<Names extends RouteName = RouteName> = { readonly [Name in Names]: RouteHandler<Routes[Name]> };
+export type RouteHandlers<Names extends RouteName = RouteName> = {
+  readonly [Name in Names]: RouteHandler<Routes[Name]>;
+};
 
 export const reply = <const Status extends number, Body>(status: Status, body: Body) =>
   ({ kind: "json", status, body }) as const;

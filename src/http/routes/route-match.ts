@@ -26,7 +26,9 @@ interface RouteEntry {
 const SEGMENTS_MAX = 8;
 
 const BY_LENGTH: ReadonlyMap<number, readonly RouteEntry[]> = Map.groupBy(
-  ROUTE_NAMES.map((name): RouteEntry => ({ name, route: routeOf(name), segments: routeOf(name).path.split("/").slice(1) })),
+  ROUTE_NAMES.map(
+    (name): RouteEntry => ({ name, route: routeOf(name), segments: routeOf(name).path.split("/").slice(1) }),
+  ),
   ({ segments }) => segments.length,
 );
 

@@ -3,13 +3,13 @@
 import { Bug } from "../../core/bug.ts";
 import type { CancelReceipt } from "../../core/model/cancel.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
-import type { BelayControl, CancelOptions, AwaitedOutcome } from "../../ports/control.ts";
+import type { AwaitedOutcome, BelayControl, CancelOptions } from "../../ports/control.ts";
 import { runBatches } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
 import { processHandlers } from "./process-handlers.ts";
 import { keyed, reasonBy } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
-import { type RouteRequest, type RouteHandlers, reply } from "./route-handler.ts";
+import { type RouteHandlers, type RouteRequest, reply } from "./route-handler.ts";
 import type { RUN_ROUTES } from "./run-routes.ts";
 import { requireWithin } from "./session-handlers.ts";
 import type { Waits } from "./wait-or-disconnect.ts";

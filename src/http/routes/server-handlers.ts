@@ -14,7 +14,7 @@ import type { SharedStreams } from "../transport/shared-streams.ts";
 import { checkBody } from "./check-request.ts";
 import { keyed, ownKeyed, ownKeys, reasonBy, within } from "./request-context.ts";
 import { type RouteHandlers, reply } from "./route-handler.ts";
-import { type SERVER_ROUTES, METRICS_TYPE } from "./server-routes.ts";
+import { METRICS_TYPE, type SERVER_ROUTES } from "./server-routes.ts";
 import type { Waits } from "./wait-or-disconnect.ts";
 
 export interface ServerHandlerParts {

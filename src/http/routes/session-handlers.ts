@@ -9,7 +9,7 @@ import { sessionBatches } from "../transport/event-batches.ts";
 import type { EventTexts } from "../transport/event-text.ts";
 import { keyed, reasonBy, requireScope } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
-import { type RouteRequest, type RouteHandlers, reply } from "./route-handler.ts";
+import { type RouteHandlers, type RouteRequest, reply } from "./route-handler.ts";
 import type { SESSION_ROUTES } from "./session-routes.ts";
 
 export interface SessionHandlerParts {

@@ -37,7 +37,10 @@ export async function* runBatches(
   return "cut";
 }
 
-export async function* allBatches(told: AsyncIterable<AllSessionsEvent>, texts: EventTexts): AsyncGenerator<string, "cut"> {
+export async function* allBatches(
+  told: AsyncIterable<AllSessionsEvent>,
+  texts: EventTexts,
+): AsyncGenerator<string, "cut"> {
   for await (const one of told) yield* slices(texts.told(one));
   return "cut";
 }

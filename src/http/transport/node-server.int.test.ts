@@ -119,7 +119,11 @@ class Pieces {
 }
 
 const never = (): Promise<undefined> => new Promise(() => {});
-const streamed = (body: ResponseStream): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
+const streamed = (body: ResponseStream): HttpAnswer => ({
+  status: 200,
+  headers: { "content-type": "text/plain" },
+  body,
+});
 
 describe("what a handler sees", () => {
   test("the request, in its own words, and every answer carries what protects it", async () => {

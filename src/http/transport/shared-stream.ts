@@ -123,7 +123,12 @@ export class SharedStream {
     this.#answering.delete(id);
   }
 
-  async #stream(id: string, one: Answering, head: { status: number; headers: HttpAnswer["headers"] }, body: ResponseStream) {
+  async #stream(
+    id: string,
+    one: Answering,
+    head: { status: number; headers: HttpAnswer["headers"] },
+    body: ResponseStream,
+  ) {
     this.#say({ type: "head", id, head });
     for (let step = await body.next(); step.done !== true; step = await body.next()) {
       const text = step.value;

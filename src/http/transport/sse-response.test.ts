@@ -112,7 +112,10 @@ test("when its source was cut it says goodbye, so that the reader comes back", a
 
 test("when its source fails the reader learns the code and nothing else, and the server learns the rest", async () => {
   const trouble = new ControlError("unavailable", "The disk at /dev/sda1 is gone.");
-  const failing: EventBatches = { next: () => Promise.reject(trouble), return: async () => ({ done: true, value: "cut" }) };
+  const failing: EventBatches = {
+    next: () => Promise.reject(trouble),
+    return: async () => ({ done: true, value: "cut" }),
+  };
   const { take, failures, ended } = pour({ ...source(), open: () => failing });
   await take();
   expect(await take()).toBe('event: bye\ndata: {"reason":"unavailable"}\n\n');

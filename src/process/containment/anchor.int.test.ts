@@ -12,7 +12,7 @@ import { descendantsOf, type Identity, identityOf } from "../tree/proc.ts";
 import { SharedScan } from "../tree/shared-scan.ts";
 import { send } from "../tree/signal.ts";
 import { anchor } from "./anchor.ts";
-import type { HeldTree, Leader, LaunchPlan } from "./containment.ts";
+import type { HeldTree, LaunchPlan, Leader } from "./containment.ts";
 
 const plan: LaunchPlan = {
   ...{ id: "proc_anchor.1", cookie: "proc_anchor.1:x", argv: ["/bin/true"], env: {}, cwd: "/", workspace: "/" },
@@ -46,7 +46,10 @@ interface Staging {
 }
 
 /** Holds a tree by a leader that does nothing but remember. */
-function holding(identity: Identity, { clock = manualClock(), sharedScan: census = new SharedScan(), cookie = plan.cookie }: Staging) {
+function holding(
+  identity: Identity,
+  { clock = manualClock(), sharedScan: census = new SharedScan(), cookie = plan.cookie }: Staging,
+) {
   const told: string[] = [];
   const leader: Leader & { exit: Leader["exit"] } = {
     ...{ identity, exit: undefined, released: true },
@@ -94,7 +97,10 @@ describe("a tree at an anchor", () => {
   test("is gone when the anchor says so by how it ends, and nobody is looked for", async () => {
     const { identity } = await tree(plan.cookie);
     const clock = manualClock();
-    const { held, leader, told } = holding(identity, { clock, sharedScan: new SharedScan(() => Promise.reject(new Error())) });
+    const { held, leader, told } = holding(identity, {
+      clock,
+      sharedScan: new SharedScan(() => Promise.reject(new Error())),
+    });
     const verified = held.verify(200, []);
     await clock.advance(50);
     leader.exit = { code: 77, signal: null };

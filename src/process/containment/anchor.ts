@@ -11,7 +11,7 @@ import { askTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
 import { childrenOf, descendantsOf, identityOf, statOf } from "../tree/proc.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
-import type { Containment, HeldTree, Leader, LaunchPlan, Verified } from "./containment.ts";
+import type { Containment, HeldTree, LaunchPlan, Leader, Verified } from "./containment.ts";
 
 export interface AnchorOptions {
   readonly perl: string;
@@ -84,7 +84,9 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions):
       leader.kill("SIGKILL");
       // The anchor itself stands for what could not be looked for in time: it has ended.
       const { pid } = leader.identity;
-      return unsure && verified.left.every((one) => one === pid) ? { ...verified, left: [pid], unverified: unsure } : verified;
+      return unsure && verified.left.every((one) => one === pid)
+        ? { ...verified, left: [pid], unverified: unsure }
+        : verified;
     },
   };
 }

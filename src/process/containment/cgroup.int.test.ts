@@ -12,7 +12,7 @@ import { FORCE_WAIT_MS } from "../limits.ts";
 import { childrenOf, identityOf, type Seen } from "../tree/proc.ts";
 import { SharedScan } from "../tree/shared-scan.ts";
 import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
-import type { Leader, LaunchPlan } from "./containment.ts";
+import type { LaunchPlan, Leader } from "./containment.ts";
 
 let parent: string;
 beforeEach(() => {

@@ -21,7 +21,7 @@ import type { SharedScan } from "../tree/shared-scan.ts";
 import { send, sendGroup } from "../tree/signal.ts";
 import type { Watchdog } from "../tree/watchdog.ts";
 import { anchor } from "./anchor.ts";
-import type { Containment, HeldTree, Leader, LaunchPlan, Wrapped } from "./containment.ts";
+import type { Containment, HeldTree, LaunchPlan, Leader, Wrapped } from "./containment.ts";
 
 export interface CgroupOptions {
   /** The directory in which the groups of trees are made. */
@@ -113,7 +113,11 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: CgroupOptions, 
   };
 }
 
-function holdCgroup(leader: Leader, plan: LaunchPlan, { parent, watchdog, sharedScan: census, clock }: CgroupOptions): HeldTree {
+function holdCgroup(
+  leader: Leader,
+  plan: LaunchPlan,
+  { parent, watchdog, sharedScan: census, clock }: CgroupOptions,
+): HeldTree {
   const { identity } = leader;
   const path = pathOf(parent, plan);
   const [pid] = childrenOf(identity.pid);

@@ -7,7 +7,7 @@ import type { Identity } from "../tree/proc.ts";
 import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import { SharedScan } from "../tree/shared-scan.ts";
-import type { Leader, LaunchPlan } from "./containment.ts";
+import type { LaunchPlan, Leader } from "./containment.ts";
 import { group } from "./group.ts";
 
 const LEADER: Identity = { pid: 5_002_000, startTime: 7, bootId: "boot" };

@@ -11,7 +11,7 @@ import type { ProcessTable } from "../tree/process-table.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
 import { sendGroup } from "../tree/signal.ts";
 import type { Watchdog } from "../tree/watchdog.ts";
-import type { Containment, HeldTree, Leader, LaunchPlan } from "./containment.ts";
+import type { Containment, HeldTree, LaunchPlan, Leader } from "./containment.ts";
 
 export interface GroupOptions {
   readonly watchdog: Watchdog;
@@ -31,7 +31,11 @@ export function group(options: GroupOptions): Containment {
   };
 }
 
-function holdGroup(leader: Leader, plan: LaunchPlan, { watchdog, sharedScan: census, clock, processTable: sight }: GroupOptions): HeldTree {
+function holdGroup(
+  leader: Leader,
+  plan: LaunchPlan,
+  { watchdog, sharedScan: census, clock, processTable: sight }: GroupOptions,
+): HeldTree {
   const { identity } = leader;
   const [pid] = sight.childrenOf(identity.pid);
   const command = pid === undefined ? undefined : sight.identityOf(pid);

@@ -136,7 +136,11 @@ describe("what a mechanism is made of", () => {
 
   test.each([
     ["/proc", (): ProcessTable => PROC_PROCESS_TABLE],
-    ["ps", (): ProcessTable => new PsProcessTable({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" })],
+    [
+      "ps",
+      (): ProcessTable =>
+        new PsProcessTable({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" }),
+    ],
   ])("tells whoever wants to hear it that a watchdog was killed, where %s shows processes", async (_, see) => {
     const processTable = see();
     // One of its own: the watchdog of the row before may still be looking for its own.

@@ -4,7 +4,10 @@ import { elsewhere, notesOnPlatform, processTableOn } from "./platform.ts";
 
 test("processes are seen by /proc on Linux, and elsewhere but on a Mac not at all", () => {
   expect(processTableOn("linux", manualClock())?.kind).toBe("proc");
-  expect([processTableOn("win32", manualClock()), processTableOn("freebsd", manualClock())]).toEqual([undefined, undefined]);
+  expect([processTableOn("win32", manualClock()), processTableOn("freebsd", manualClock())]).toEqual([
+    undefined,
+    undefined,
+  ]);
   expect(processTableOn("darwin", manualClock())?.kind).toBe("ps");
 });
 

@@ -11,7 +11,7 @@ import { until } from "../tree/poll-until.ts";
 import { carrying, childrenOf, identityOf, statOf } from "../tree/proc.ts";
 import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
 import { SharedScan } from "../tree/shared-scan.ts";
-import type { Containment, Leader, LaunchPlan, Verified } from "./containment.ts";
+import type { Containment, LaunchPlan, Leader, Verified } from "./containment.ts";
 import { lookAtMachine } from "./machine.ts";
 import { MECHANISMS, makeContainment } from "./mechanisms.ts";
 import { selfTest } from "./self-test.ts";

@@ -22,7 +22,7 @@ import type { Identity } from "../tree/proc.ts";
 import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import { send } from "../tree/signal.ts";
-import type { Containment, HeldTree, Leader, LaunchPlan } from "./containment.ts";
+import type { Containment, HeldTree, LaunchPlan, Leader } from "./containment.ts";
 
 /** `shortage`: the machine had no room for the test, so it says nothing about the mechanism. */
 export type TestResult =

@@ -3,7 +3,14 @@ import { describe, expect, test } from "vitest";
 import { ControlError } from "../../core/errors.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../../core/limits.ts";
 import { COOKIE_CHARS_MAX, COOKIES_MAX, ENVIRONMENT_BYTES_MAX, ENVIRONMENT_NAMES_MAX } from "../limits.ts";
-import { COOKIE_NAME, childEnvironment, cookiesIn, type EnvironmentOptions, isCookie, makeCookie } from "./environment.ts";
+import {
+  COOKIE_NAME,
+  childEnvironment,
+  cookiesIn,
+  type EnvironmentOptions,
+  isCookie,
+  makeCookie,
+} from "./environment.ts";
 
 const cookie = makeCookie("proc_a.1", "r4nd0m");
 const made = (wish: Partial<EnvironmentOptions> = {}) => childEnvironment({ from: {}, cookie, ...wish });

@@ -14,7 +14,7 @@ import {
   SCAN_PAUSE_MS_MAX,
   STORM_ROUNDS,
 } from "../limits.ts";
-import { type Identity, isStill, type Visit, nameOf } from "./proc.ts";
+import { type Identity, isStill, nameOf, type Visit } from "./proc.ts";
 import { type Sent, send } from "./signal.ts";
 
 export interface Ending {

@@ -163,7 +163,9 @@ describe("writing", () => {
         throw cause;
       },
     };
-    expect(() => open({ processTable })).toThrow(expect.objectContaining({ message: message.replace("/proc", "ps"), cause }));
+    expect(() => open({ processTable })).toThrow(
+      expect.objectContaining({ message: message.replace("/proc", "ps"), cause }),
+    );
   });
 });
 
@@ -394,7 +396,10 @@ describe("G20: a sweep", () => {
   test("that nobody could look at the table for removes nothing: nobody is said to be gone", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a"));
-    const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, listProcesses: () => Promise.reject(new Error("out of files")) };
+    const processTable: ProcessTable = {
+      ...PROC_PROCESS_TABLE,
+      listProcesses: () => Promise.reject(new Error("out of files")),
+    };
     const clock = manualClock();
     const ledger = open({ processTable, clock });
     const swept = ledger.sweep(ledger.leftovers().entries);
@@ -426,7 +431,13 @@ describe("G20: a sweep", () => {
       listProcesses: async () => there(),
       isStill: ({ pid }) => there().some((one) => one.pid === pid),
     };
-    const ledger = open({ processTable, clock, sweepMs: 1_000, send: () => "refused", endCgroup: async () => undefined });
+    const ledger = open({
+      processTable,
+      clock,
+      sweepMs: 1_000,
+      send: () => "refused",
+      endCgroup: async () => undefined,
+    });
     const entries = [easy, hard].map(({ id }) => entryOf(id)).filter((entry) => entry !== undefined);
     const sweeping = ledger.sweep(entries);
     await clock.advance(1_000);

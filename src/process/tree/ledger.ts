@@ -174,7 +174,8 @@ export class Ledger {
     const [stuck, ended] = await Promise.all([
       this.#endCgroups(entries, sweepMs),
       endAll({
-        find: async (meet) => trace.find(await this.#processTable.listProcesses((one) => trace.knows(one) && meet(one.identity))),
+        find: async (meet) =>
+          trace.find(await this.#processTable.listProcesses((one) => trace.knows(one) && meet(one.identity))),
         clock,
         freezeFirst: true,
         deadlineMs: sweepMs,

@@ -41,7 +41,11 @@ export class MarkedTree {
   readonly livenessLink: string | undefined;
 
   /** To be made while the leader is there. */
-  constructor(leader: Leader, cookie: string, { sharedScan: census, clock, processTable: sight = PROC_PROCESS_TABLE }: MarkedTreeOptions) {
+  constructor(
+    leader: Leader,
+    cookie: string,
+    { sharedScan: census, clock, processTable: sight = PROC_PROCESS_TABLE }: MarkedTreeOptions,
+  ) {
     this.#sharedScan = census;
     this.#leader = leader;
     this.#cookie = cookie;

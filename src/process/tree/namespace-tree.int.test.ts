@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { endsBetweenLooks } from "../../../test/fixtures/vanishing-process.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
-import type { Leader, LaunchPlan } from "../containment/containment.ts";
+import type { LaunchPlan, Leader } from "../containment/containment.ts";
 import { holdNamespace } from "./namespace-tree.ts";
 import { descendantsOf, type Identity, identityOf, isStill } from "./proc.ts";
 import { send } from "./signal.ts";

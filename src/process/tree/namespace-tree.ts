@@ -4,7 +4,7 @@
 // The chain, as this machine counts: leader (bwrap or unshare, our child) → first process of the namespace → command.
 // The kernel ends the first process when the leader dies, and the leader when the server does.
 import type { Clock } from "../../ports/clock.ts";
-import type { HeldTree, Leader, Leftover, LaunchPlan, Verified } from "../containment/containment.ts";
+import type { HeldTree, LaunchPlan, Leader, Leftover, Verified } from "../containment/containment.ts";
 import { askGroup, askTerminal } from "./polite-signal.ts";
 import { until } from "./poll-until.ts";
 import { childrenOf, descendantsOf, type Identity, identityOf, presenceOf, statOf } from "./proc.ts";

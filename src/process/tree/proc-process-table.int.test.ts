@@ -41,6 +41,8 @@ test("whoever has a number for a name is somebody, and nobody else is; marks are
   const processTable = procProcessTable(root);
   expect(processTable.pids()).toEqual([7]);
   const met: number[] = [];
-  expect(await processTable.listProcesses(({ pid }) => met.push(pid))).toMatchObject([{ pid: 7, cookies: ["proc_sight.1:x"] }]);
+  expect(await processTable.listProcesses(({ pid }) => met.push(pid))).toMatchObject([
+    { pid: 7, cookies: ["proc_sight.1:x"] },
+  ]);
   expect(met).toEqual([7]);
 });

@@ -305,7 +305,10 @@ describe("the ledger, with ps", () => {
   test("G21: what a living server has written is not touched, whichever way it sees", () => {
     const dir = mkdtempSync(join(home, "living-"));
     openLedger({ dir, clock: systemClock, processTable: see() }).intend(intent(cookieNow()));
-    expect(openLedger({ dir, clock: systemClock, processTable: see() }).leftovers()).toMatchObject({ entries: [], live: 1 });
+    expect(openLedger({ dir, clock: systemClock, processTable: see() }).leftovers()).toMatchObject({
+      entries: [],
+      live: 1,
+    });
     const owner = identityOf(process.ppid);
     if (owner === undefined) throw new Error("Our parent is not there.");
     expect(openLedger({ dir, clock: systemClock, owner }).leftovers()).toMatchObject({ entries: [], elsewhere: 1 });

@@ -15,7 +15,7 @@ import type { ProcessTable } from "./process-table.ts";
 import { type Dialect, PS_ENVIRONMENT, parseBoot, parseTable, psArguments, type Row } from "./ps-output.ts";
 import { psBreed } from "./ps-watchdog.ts";
 import { SharedScan } from "./shared-scan.ts";
-import { type SignalPort, REAL } from "./signal.ts";
+import { REAL, type SignalPort } from "./signal.ts";
 import type { WatchdogKind } from "./watchdog.ts";
 
 /** How long `ps` may take, on a machine that is very busy. It takes some twenty milliseconds. */

@@ -6,7 +6,7 @@
 // Cookies are handed to `awk` as lines, never as arguments: in the table they would mark `awk` itself.
 import { COOKIE_NAME } from "../launch/environment.ts";
 import { type Dialect, PS_ENVIRONMENT, psArguments, startText } from "./ps-output.ts";
-import { type WatchdogKind, EMPTY_LOOKS, ROUNDS_MAX } from "./watchdog.ts";
+import { EMPTY_LOOKS, ROUNDS_MAX, type WatchdogKind } from "./watchdog.ts";
 
 export function psBreed(program: string, dialect: Dialect): WatchdogKind {
   return {

@@ -13,7 +13,11 @@ function looks() {
     begun.push(look);
     return look.promise;
   });
-  return { census: sharedScan, begun, end: (at: number) => begun[at]?.resolve([{ pid: at }] as unknown as readonly Seen[]) };
+  return {
+    census: sharedScan,
+    begun,
+    end: (at: number) => begun[at]?.resolve([{ pid: at }] as unknown as readonly Seen[]),
+  };
 }
 
 const pidsOf = async (taken: Promise<readonly Seen[]>): Promise<readonly number[]> =>

@@ -7,7 +7,13 @@ import { type SignalPort, send, sendGroup, signalName } from "./signal.ts";
 const someone: Identity = { pid: 4711, startTime: 1, bootId: "boot" };
 
 function means(presence: Presence, kill = vi.fn()) {
-  return { presenceOf: () => presence, pinsGroup: () => presence, kill, pid: 100, group: () => 90 } satisfies SignalPort;
+  return {
+    presenceOf: () => presence,
+    pinsGroup: () => presence,
+    kill,
+    pid: 100,
+    group: () => 90,
+  } satisfies SignalPort;
 }
 
 function thrower(code: string) {

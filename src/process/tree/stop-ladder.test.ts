@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { ESCAPED_AFTER_MS, GRACE_MS, GRACE_MS_MAX } from "../limits.ts";
-import { StopLadder, rungs } from "./stop-ladder.ts";
+import { rungs, StopLadder } from "./stop-ladder.ts";
 
 function climbing() {
   const clock = manualClock();

@@ -6,7 +6,8 @@ import { systemClock } from "../../system/system-clock.ts";
 import { version } from "../../system/version.ts";
 import { type AcpAgent, type AcpAgentOptions, acpAgent as makeDoor } from "./agent/acp-agent.ts";
 
-export interface CreateAcpAgentOptions extends Pick<AcpAgentOptions, "client" | "directory" | "audit" | "notice" | "onSession"> {}
+export interface CreateAcpAgentOptions
+  extends Pick<AcpAgentOptions, "client" | "directory" | "audit" | "notice" | "onSession"> {}
 
 /** Belay as an agent that editors speak to, on any stream: `acpDoor(belay).connect(stream)`. */
 export function createAcpAgent(belay: BelayControl, options: CreateAcpAgentOptions = {}): AcpAgent {

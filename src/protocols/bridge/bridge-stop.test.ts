@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type TestBridge, type InMemoryHost, openBridge } from "../../../test/fixtures/bridge-host.ts";
+import { type InMemoryHost, openBridge, type TestBridge } from "../../../test/fixtures/bridge-host.ts";
 import type { CallRequest } from "../../ports/agent.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { statusOf } from "../cancel-call.ts";

@@ -24,7 +24,7 @@ import {
   tooLong,
   unknownMethod,
 } from "./message.ts";
-import type { MethodRequest, CloseMode, MethodContext, Method, Reply } from "./method-context.ts";
+import type { CloseMode, Method, MethodContext, MethodRequest, Reply } from "./method-context.ts";
 import { METHODS } from "./methods.ts";
 import { Outlet } from "./outlet.ts";
 import { OwnPrompts } from "./own-prompts.ts";

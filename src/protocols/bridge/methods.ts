@@ -4,7 +4,7 @@ import type { QueueReceipt } from "../../core/model/command.ts";
 import { isRunId } from "../../core/model/ids.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
 import type { Params } from "./message.ts";
-import type { MethodContext, Method, Reply } from "./method-context.ts";
+import type { Method, MethodContext, Reply } from "./method-context.ts";
 import {
   defined,
   invalid,
@@ -134,7 +134,8 @@ function change(
   return {
     fields: ["sessionId", "runId", "key", ...fields],
     sort: "change",
-    handle: async (context, { params }) => now(await ask(sessionOf(context, params).queue, text(params, "runId"), params)),
+    handle: async (context, { params }) =>
+      now(await ask(sessionOf(context, params).queue, text(params, "runId"), params)),
   };
 }
 

@@ -3,7 +3,7 @@
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { TEXT_CHARS_MAX } from "./limits.ts";
-import type { MethodRequest, MethodContext, Method } from "./method-context.ts";
+import type { Method, MethodContext, MethodRequest } from "./method-context.ts";
 import { defined, optionalChoice, optionalText, promptOf, text } from "./params.ts";
 
 const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;

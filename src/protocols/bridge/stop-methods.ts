@@ -5,7 +5,7 @@ import type { CancelReceipt, SessionReceipt } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { cancelCall } from "../cancel-call.ts";
 import type { Params } from "./message.ts";
-import type { MethodRequest, MethodContext, Method, Reply } from "./method-context.ts";
+import type { Method, MethodContext, MethodRequest, Reply } from "./method-context.ts";
 import {
   defined,
   invalid,

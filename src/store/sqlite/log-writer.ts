@@ -17,7 +17,7 @@ import type { Reserve } from "./file/reserve.ts";
 import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";
 import { RecentEntries } from "./recent-entries.ts";
 import type { Removal } from "./removal.ts";
-import { fullError, storeError, errorKindOf } from "./sqlite-errors.ts";
+import { errorKindOf, fullError, storeError } from "./sqlite-errors.ts";
 import { Statements } from "./statements.ts";
 import type { PackedBatch, PackedChange, Written } from "./thread/message.ts";
 

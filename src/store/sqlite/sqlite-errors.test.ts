@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ControlCode, ControlError } from "../../core/errors.ts";
-import { type SqliteErrorKind, storeError, errorKindOf } from "./sqlite-errors.ts";
+import { errorKindOf, type SqliteErrorKind, storeError } from "./sqlite-errors.ts";
 
 const said = (errcode: unknown): Error => Object.assign(new Error("it said so"), { code: "ERR_SQLITE_ERROR", errcode });
 

@@ -2,12 +2,16 @@
 import type { LiveCall } from "../../../ports/agent.ts";
 import { invalid, listed, shown } from "./file-errors.ts";
 import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
-import { locate, notThere, openFile, type FilePath } from "./file-path.ts";
+import { type FilePath, locate, notThere, openFile } from "./file-path.ts";
 import type { EditFileInput, WriteFileInput } from "./file-tools-input.ts";
 import { type FileToolsContext, groundOf } from "./file-tools-options.ts";
 import { changedSince, checkWritable, type FileVersion, replaceFile, versionOf } from "./file-write.ts";
 
-export async function writeFile(context: FileToolsContext, { path, text }: WriteFileInput, call: LiveCall): Promise<string> {
+export async function writeFile(
+  context: FileToolsContext,
+  { path, text }: WriteFileInput,
+  call: LiveCall,
+): Promise<string> {
   const ground = groundOf(context, call);
   const found = await locate(ground, path);
   checkWritable(found);
@@ -57,7 +61,12 @@ async function put(
 }
 
 /** What the session has seen of a file must still be what is there. What it has not seen it may write over. */
-function checkSeen({ files }: FileToolsContext, place: FilePath, now: FileVersion | undefined, { sessionId }: LiveCall): void {
+function checkSeen(
+  { files }: FileToolsContext,
+  place: FilePath,
+  now: FileVersion | undefined,
+  { sessionId }: LiveCall,
+): void {
   const seen = files.seen(sessionId, place.path);
   if (seen !== undefined && now !== undefined && seen !== now) throw changedSince(place.name);
 }

@@ -109,7 +109,10 @@ class LineWindow {
     const rest = this.#lineChars - (isReturned ? 1 : 0) - FILE_LINE_CHARS;
     const text = rest > 0 ? `${whole.slice(0, FILE_LINE_CHARS)}… (${rest} more characters)` : whole;
     const bytes = Buffer.byteLength(text) + String(this.#number).length + 2;
-    if (this.#lines.length >= FILE_LINES_TOLD || (this.#told + bytes > this.#options.bytesMax && this.#lines.length > 0)) {
+    if (
+      this.#lines.length >= FILE_LINES_TOLD ||
+      (this.#told + bytes > this.#options.bytesMax && this.#lines.length > 0)
+    ) {
       this.#next = this.#number;
       return;
     }

@@ -7,7 +7,7 @@ import { listed } from "./file-errors.ts";
 import { globMatcher } from "./file-glob.ts";
 import { SEARCH_FILE_BYTES_MAX, SEARCH_FILES_AT_ONCE, SEARCH_LINE_CHARS, SEARCH_LINES_TOLD } from "./file-limits.ts";
 import { isBinary } from "./file-lines.ts";
-import { type Workspace, locate, openFile, type FilePath } from "./file-path.ts";
+import { type FilePath, locate, openFile, type Workspace } from "./file-path.ts";
 import { type LeftOut, nothingLeftOut, walk } from "./file-walk.ts";
 
 /** Plain data: it is handed to a thread as it is. */

@@ -29,13 +29,13 @@ import {
 } from "./file-tools-input.ts";
 import {
   checkFileOptions,
-  type FileToolsContext,
   type FileToolName,
+  type FileToolsContext,
   type FileToolsOptions,
   groundOf,
   writeApproval,
 } from "./file-tools-options.ts";
-import { type WalkEntry, nothingLeftOut, walk } from "./file-walk.ts";
+import { nothingLeftOut, type WalkEntry, walk } from "./file-walk.ts";
 import { versionOf } from "./file-write.ts";
 
 /** The tools, to be given to an agent as they are, or some of them. */
@@ -123,7 +123,11 @@ function linesReport(name: string, { lines, total, scanned, next, replaced, crlf
   ].join("\n");
 }
 
-async function list(context: FileToolsContext, { path = ".", pattern }: ListFilesInput, call: LiveCall): Promise<string> {
+async function list(
+  context: FileToolsContext,
+  { path = ".", pattern }: ListFilesInput,
+  call: LiveCall,
+): Promise<string> {
   const { signal } = call;
   const place = await locate(groundOf(context, call), path);
   if (place.missing.length > 0) throw await notThere(place);

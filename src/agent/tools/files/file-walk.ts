@@ -2,7 +2,7 @@
 import { opendir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { WALK_DEPTH_MAX, WALK_ENTRIES_MAX } from "./file-limits.ts";
-import { holdDirectory, isHidden, type FilePath } from "./file-path.ts";
+import { type FilePath, holdDirectory, isHidden } from "./file-path.ts";
 
 export interface WalkEntry {
   readonly kind: "file" | "directory" | "link" | "other";

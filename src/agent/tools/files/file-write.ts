@@ -6,7 +6,7 @@ import { ControlError } from "../../../core/errors.ts";
 import type { CallId } from "../../../core/model/ids.ts";
 import { codeOf, fileError, invalid, shown } from "./file-errors.ts";
 import { TEMPORARY_NAMES_MAX } from "./file-limits.ts";
-import { checkOrdinary, type HeldDirectory, holdDirectory, type FilePath } from "./file-path.ts";
+import { checkOrdinary, type FilePath, type HeldDirectory, holdDirectory } from "./file-path.ts";
 
 /** A state of a file: whoever writes to it, or puts another in its place, changes it. */
 export type FileVersion = string;

@@ -5,11 +5,11 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
 import type {
   CallProcesses,
+  CommandResult,
   OutputFile,
   ProcessHandle,
   ProcessInfo,
   ProcessResult,
-  CommandResult,
 } from "../../../ports/spawner.ts";
 import { Gate } from "../../../testing/gate.ts";
 import { type ManualClock, manualClock, settled } from "../../../testing/manual-clock.ts";

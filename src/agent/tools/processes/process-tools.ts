@@ -24,8 +24,8 @@ import {
 import {
   checkOptions,
   commandApproval,
-  type ProcessToolsContext,
   type ProcessToolName,
+  type ProcessToolsContext,
   type ProcessToolsOptions,
 } from "./process-tools-options.ts";
 import {
@@ -173,7 +173,11 @@ async function stop(context: ProcessToolsContext, { processId, reason }: StopInp
 }
 
 /** What a process that has ended has said: from its files, or, if these are gone, what the log has kept of it. */
-async function saidOf({ bytesMax }: ProcessToolsContext, { processId, output }: ProcessResult, call: LiveCall): Promise<string> {
+async function saidOf(
+  { bytesMax }: ProcessToolsContext,
+  { processId, output }: ProcessResult,
+  call: LiveCall,
+): Promise<string> {
   const file = await (await call.processes.get(processId)).output();
   if (file !== undefined || output === undefined || output.tail === "") return saidBy(file, processId, bytesMax);
   return `Only the end of its output is kept, of ${output.bytes} bytes:\n${output.tail}`;

@@ -140,7 +140,15 @@ export async function amongEditors({ log, redact }: EditorContext, options: Edit
     plan ??= gentle(await makePlan({ home, flags: { directories: "any", ...flags }, server: serverOf(home) }));
     for (const secret of plan.taken.secrets) redact.add(secret);
     const given = agent === undefined ? {} : { agent };
-    const server = await composeServer({ plan, tcp: false, log, redact, version: version(), first: "processes", ...given });
+    const server = await composeServer({
+      plan,
+      tcp: false,
+      log,
+      redact,
+      version: version(),
+      first: "processes",
+      ...given,
+    });
     for (const notice of server.works.notices) log.info(notice);
     return { house: server, store: plan.store };
   };

@@ -20,7 +20,7 @@ import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import { makePlan, openRuntime, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
-import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
+import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 
 export interface BridgeFlags extends ConnectionOptions, AgentFlags {
@@ -74,7 +74,11 @@ async function workHere(flags: BridgeFlags): Promise<BridgeBackend> {
 }
 
 /** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
-async function openTrail(home: DataDir, plan: RuntimePlan, log: ReturnType<typeof openLog>): Promise<Audit | undefined> {
+async function openTrail(
+  home: DataDir,
+  plan: RuntimePlan,
+  log: ReturnType<typeof openLog>,
+): Promise<Audit | undefined> {
   if (plan.store === ":memory:") return undefined;
   const folder = plan.store === home.storeFile ? home.auditDir : `${plan.store}.audit`;
   return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });

@@ -4,7 +4,7 @@ import { ControlError } from "../../../core/errors.ts";
 import { WAIT_MS_MAX } from "../../../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
 import { isSessionId } from "../../../core/model/ids.ts";
-import type { CancelOptions, AwaitedOutcome } from "../../../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions } from "../../../ports/control.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { type Connection, UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";

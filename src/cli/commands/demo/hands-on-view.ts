@@ -4,7 +4,7 @@ import type { Recorded } from "../../../core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../../../core/model/ids.ts";
 import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
-import type { Subject, QuestionOutcome } from "../../../core/model/question.ts";
+import type { QuestionOutcome, Subject } from "../../../core/model/question.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";

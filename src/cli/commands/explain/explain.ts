@@ -20,7 +20,9 @@ export function runExplain(typed: string, flags: ConnectionOptions & { readonly 
   return withControl(flags, async ({ control }) => {
     const explanation = await control.session(await resolveSession(control, typed)).explain();
     if (flags.json) print(JSON.stringify(explanation));
-    else for (const line of explained(explanation, { now: systemClock.now(), options: connectionArguments(flags) })) print(line);
+    else
+      for (const line of explained(explanation, { now: systemClock.now(), options: connectionArguments(flags) }))
+        print(line);
     return EXIT_OK;
   });
 }

@@ -4,7 +4,7 @@ import { ControlError } from "../../../core/errors.ts";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import { isSessionId } from "../../../core/model/ids.ts";
-import type { BelayControl, AllSessionsEvent } from "../../../ports/control.ts";
+import type { AllSessionsEvent, BelayControl } from "../../../ports/control.ts";
 import { type Connection, withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
@@ -26,7 +26,11 @@ export function runFollow(typed: string | undefined, flags: FollowFlags): Promis
     flags.after === undefined
       ? undefined
       : wholeNumber(flags.after, "--after", { from: 0, to: Number.MAX_SAFE_INTEGER });
-  return withControl(flags, (connection) => follow(connection, typed, { after, form: flags.json ? "lines" : "text" }), PATIENCE);
+  return withControl(
+    flags,
+    (connection) => follow(connection, typed, { after, form: flags.json ? "lines" : "text" }),
+    PATIENCE,
+  );
 }
 
 /** Who follows comes back to a server that is started anew. */
@@ -37,7 +41,11 @@ interface FollowRequest {
   readonly form: "text" | "lines";
 }
 
-async function follow(connection: Connection, typed: string | undefined, { after, form }: FollowRequest): Promise<number> {
+async function follow(
+  connection: Connection,
+  typed: string | undefined,
+  { after, form }: FollowRequest,
+): Promise<number> {
   const leave = new AbortController();
   let left: StopSignal | undefined;
   const dispose = onStopSignals((signal) => {
@@ -65,7 +73,11 @@ interface From {
   readonly signal: AbortSignal;
 }
 
-async function* hear(connection: Connection, typed: string | undefined, { after, signal }: From): AsyncGenerator<FollowedEvent, void> {
+async function* hear(
+  connection: Connection,
+  typed: string | undefined,
+  { after, signal }: From,
+): AsyncGenerator<FollowedEvent, void> {
   const { control, kind } = connection;
   if (kind === "store") return yield* kept(control, typed, after);
   const id = typed === undefined ? undefined : await resolveId(control, typed);

@@ -28,7 +28,10 @@ export function runCommand(): Command {
     .action((prompt, flags) => act(async () => (await import("./run-start.ts")).startRun(prompt, flags)));
   withAgent(command, "Without a server (a server has its own):");
   return withExamples(
-    withJson(withConnectionOptions(command), "events as JSON lines on stdout, the outcome last").addHelpText("after", EXITS),
+    withJson(withConnectionOptions(command), "events as JSON lines on stdout, the outcome last").addHelpText(
+      "after",
+      EXITS,
+    ),
     [
       ['belay run "count to 30"', "the answer on stdout, what happens besides on stderr"],
       ['belay run "review this" --file change.diff', "a file goes with the prompt"],

@@ -13,7 +13,7 @@ import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { markOf } from "../../shared/server/agent-digest.ts";
 import type { ComposedServer } from "../../shared/server/compose-server.ts";
 import type { RuntimePlan } from "../../shared/server/runtime.ts";
-import { surviveRejections, STRAY } from "../../shared/unhandled-rejections.ts";
+import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
 import { givenAgent, type RunFlags, refuseAgent } from "./run-options.ts";

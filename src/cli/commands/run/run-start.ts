@@ -75,4 +75,5 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
   return store === undefined ? runInDataDirectory(flags) : runOnStore(flags);
 }
 
-const isHosted = ({ home }: RunFlags): boolean => readServer(openDataDir({ home, env: process.env }))?.host !== undefined;
+const isHosted = ({ home }: RunFlags): boolean =>
+  readServer(openDataDir({ home, env: process.env }))?.host !== undefined;

@@ -154,7 +154,13 @@ class LiveRun {
     const follows = wish.form === "text" && wish.after === "outcome";
     this.#terminalPrompt = follows && isInteractive() ? atTerminal(wish.clock) : undefined;
     const { control, kind, options } = place;
-    this.#questions = new RunQuestions({ control, view: this.#view, terminalPrompt: this.#terminalPrompt, place: kind, options });
+    this.#questions = new RunQuestions({
+      control,
+      view: this.#view,
+      terminalPrompt: this.#terminalPrompt,
+      place: kind,
+      options,
+    });
   }
 
   /** Until it has ended, or was accepted if that is all that is wanted. */

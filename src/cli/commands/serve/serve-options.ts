@@ -4,7 +4,7 @@ import type { RateLimitsConfig, ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { suggest } from "../../../core/suggest.ts";
 import type { TrustedProxy } from "../../../http/transport/listener.ts";
-import type { Environment, DataDir } from "../../../sdk/data-dir.ts";
+import type { DataDir, Environment } from "../../../sdk/data-dir.ts";
 import { LEVELS, type Level } from "../../../telemetry/log-line.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";

@@ -72,7 +72,10 @@ interface Waiting {
 }
 
 /** Opens it, after the end of a `belay run` that has the directory. Undefined: it was asked to end before. */
-async function whenFree(open: () => Promise<ComposedServer>, { home, log, asked }: Waiting): Promise<ComposedServer | undefined> {
+async function whenFree(
+  open: () => Promise<ComposedServer>,
+  { home, log, asked }: Waiting,
+): Promise<ComposedServer | undefined> {
   let isLeaving = false;
   void asked.then(() => {
     isLeaving = true;

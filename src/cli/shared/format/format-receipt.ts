@@ -13,7 +13,10 @@ const WORDS_CHARS_MAX = 400;
 const harmless = (text: string): string => plainLine(text, WORDS_CHARS_MAX);
 
 /** One line for the target and, for a session, one for everything it covers. */
-export function receiptLines(target: string, receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome)): readonly string[] {
+export function receiptLines(
+  target: string,
+  receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome),
+): readonly string[] {
   if (!("runs" in receipt)) {
     const named = receipt.tool === undefined ? target : `${target} ${plainLine(receipt.tool, WORDS_CHARS_MAX)}`;
     return [`${named}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
@@ -32,7 +35,10 @@ export interface StopPart {
 }
 
 /** What a session's receipt covers; any other is about one thing. */
-export function partsOf(target: string, receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome)): readonly StopPart[] {
+export function partsOf(
+  target: string,
+  receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome),
+): readonly StopPart[] {
   if (!("runs" in receipt)) return [{ id: target, receipt }];
   const processes = "processes" in receipt ? (receipt.processes ?? []) : [];
   return [

@@ -30,10 +30,10 @@ import type { Log } from "../../../telemetry/log.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
 import type { Redactor } from "../../../telemetry/redactor.ts";
 import type { Telemetry, TelemetryOptions } from "../../../telemetry/telemetry.ts";
-import { surviveRejections, STRAY, type RejectionGuard } from "../unhandled-rejections.ts";
+import { type RejectionGuard, STRAY, surviveRejections } from "../unhandled-rejections.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
-import { checkPlan, type GivenAgent, makePrivate, openRuntime, type RuntimePlan, type Runtime } from "./runtime.ts";
+import { checkPlan, type GivenAgent, makePrivate, openRuntime, type Runtime, type RuntimePlan } from "./runtime.ts";
 
 export interface ComposeOptions {
   readonly plan: RuntimePlan;

@@ -77,4 +77,4 @@ function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: Connec
   return here;
 }
 
-export type { Audit, AcpClientInfo, OpenedSession };
+export type { AcpClientInfo, Audit, OpenedSession };

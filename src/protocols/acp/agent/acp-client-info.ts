@@ -13,7 +13,10 @@ export interface AcpClientInfo {
 }
 
 /** The user of this machine, who has started us. */
-export const LOCAL_USER: AcpClientInfo = { name: "editor", may: new Set(["read", "prompt", "cancel", "approve", "admin"]) };
+export const LOCAL_USER: AcpClientInfo = {
+  name: "editor",
+  may: new Set(["read", "prompt", "cancel", "approve", "admin"]),
+};
 
 export const isAllowed = ({ may }: AcpClientInfo, scope: Scope): boolean => may.has(scope) || may.has("admin");
 

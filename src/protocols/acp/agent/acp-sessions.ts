@@ -22,7 +22,7 @@ import type { BelayControl, RunControl, SessionControl } from "../../../ports/co
 import type { Explanation } from "../../../ports/explanation.ts";
 import type { SessionRow } from "../../../ports/store.ts";
 import { cancelCall, type StoppedCall } from "../../cancel-call.ts";
-import { allow, type AcpClientInfo, isAllowed, isOwn, sessionOf } from "./acp-client-info.ts";
+import { type AcpClientInfo, allow, isAllowed, isOwn, sessionOf } from "./acp-client-info.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import { AgentSettings, endProcesses } from "./agent-settings.ts";
 import { AttachedSession, type From } from "./attached-session.ts";
@@ -34,7 +34,7 @@ import type { Peer } from "./peer.ts";
 import { ASIDE } from "./permission-options.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams, unknownSession } from "./rpc-error.ts";
-import { type ListPage, type ListOptions, listSessions } from "./session-list.ts";
+import { type ListOptions, type ListPage, listSessions } from "./session-list.ts";
 
 export interface AcpSessionsOptions {
   readonly control: BelayControl;

@@ -4,7 +4,7 @@ import type { SessionConfigOption, SetSessionConfigOptionResponse } from "@agent
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { SessionControl } from "../../../ports/control.ts";
-import { allow, type AcpClientInfo, sessionOf } from "./acp-client-info.ts";
+import { type AcpClientInfo, allow, sessionOf } from "./acp-client-info.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { AuditRecords } from "./audit.ts";
 import { CLOSE_WAIT_MS } from "./limits.ts";

@@ -14,7 +14,11 @@ export interface ClientMethods {
   readonly tell: (telling: Update) => Promise<void>;
 }
 
-export async function askClient(sessionId: string, question: Question, ways: ClientMethods): Promise<Choice | undefined> {
+export async function askClient(
+  sessionId: string,
+  question: Question,
+  ways: ClientMethods,
+): Promise<Choice | undefined> {
   const form = ways.form === undefined ? undefined : formOf(sessionId, question);
   if (ways.form !== undefined && form !== undefined) return answerOf(await ways.form(form));
   const options = [...optionsOf(question)];

@@ -1,6 +1,6 @@
 // What clients of either version ask in the same words.
 import type { Json } from "../../../core/model/prompt.ts";
-import type { ClientResources, AcpSessions } from "./acp-sessions.ts";
+import type { AcpSessions, ClientResources } from "./acp-sessions.ts";
 import * as extension from "./methods/extensions.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
 import { promptOf } from "./prompt-content.ts";

@@ -4,7 +4,7 @@ import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import { manualClock } from "../../../testing/manual-clock.ts";
 import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
 import { LIST_PAGE } from "./limits.ts";
-import { type ListPage, type ListOptions, listSessions } from "./session-list.ts";
+import { type ListOptions, type ListPage, listSessions } from "./session-list.ts";
 
 const clock = manualClock(Date.UTC(2026, 0, 1));
 const NO_WISH: ListOptions = { cwd: undefined, cursor: undefined };

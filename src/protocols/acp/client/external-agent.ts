@@ -14,7 +14,7 @@ import { RunProcesses } from "./run-processes.ts";
 import type { PreparedSession } from "./session-setup.ts";
 import { Steering } from "./steering.ts";
 
-export type { SessionResources, ExternalAgentOptions } from "./external-agent-options.ts";
+export type { ExternalAgentOptions, SessionResources } from "./external-agent-options.ts";
 
 export function externalAgent(options: ExternalAgentOptions): Agent {
   const links = new AgentProcesses(checkExternalAgent(options));
@@ -109,7 +109,8 @@ function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[]
 const notesOf = (messages: readonly Message[], { runId }: Turn): readonly string[] =>
   messages.flatMap((one) => (one.role === "note" && one.runId === runId ? [one.item.text] : []));
 
-const untold = ({ link }: PreparedSession): ContentBlock[] => link.untold.splice(0).map((note) => textBlock(`[${note}]`));
+const untold = ({ link }: PreparedSession): ContentBlock[] =>
+  link.untold.splice(0).map((note) => textBlock(`[${note}]`));
 
 const GO_ON =
   "[You had begun to work on what follows when the program around you was shut down. Go on from where you stopped: " +

@@ -9,7 +9,7 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { CallResult, LiveCall, Turn } from "../../../ports/agent.ts";
 import { brief, keptJson } from "./kept-json.ts";
 import { CALL_CHARS_MAX, HOLD_MS, NAME_CHARS_MAX, PROGRESS_CHARS_MAX } from "./limits.ts";
-import { type CallContent, type CallChange, withNews } from "./update.ts";
+import { type CallChange, type CallContent, withNews } from "./update.ts";
 
 /** How the foreign call ended. `unknown`: the agent did not say. */
 type End =

@@ -4,7 +4,7 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Turn } from "../../../ports/agent.ts";
 import { AgentError } from "./agent-errors.ts";
-import { isLoginWanted, type AgentProcess, startAgentProcess, wordsOf } from "./agent-process.ts";
+import { type AgentProcess, isLoginWanted, startAgentProcess, wordsOf } from "./agent-process.ts";
 import { type Capabilities, readCapabilities } from "./capabilities.ts";
 import type { Settled } from "./external-agent-options.ts";
 import { isObject, keptJson } from "./kept-json.ts";
@@ -165,7 +165,10 @@ function login({ name, abilities }: AgentProcess, words: string): string {
 }
 
 /** Every agent takes servers that are programs; others only if it says so. */
-function sorted(servers: readonly Json[], { mcp }: Capabilities): { taken: readonly Json[]; leftOut: readonly string[] } {
+function sorted(
+  servers: readonly Json[],
+  { mcp }: Capabilities,
+): { taken: readonly Json[]; leftOut: readonly string[] } {
   const canTake = (server: Json): boolean => {
     const type = isObject(server) ? server.type : undefined;
     return type === "http" ? mcp.http : type === "sse" ? mcp.sse : true;

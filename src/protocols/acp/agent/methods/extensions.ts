@@ -86,7 +86,8 @@ async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams)
   return { outcome: joined === "steer" ? "injected" : "startedNewTurn", runId };
 }
 
-export const explain = (context: AcpSessions, sessionId: string): Promise<Explanation> => asking(context.explain(sessionId));
+export const explain = (context: AcpSessions, sessionId: string): Promise<Explanation> =>
+  asking(context.explain(sessionId));
 
 /** Of a prompt: what is wrong with it, or, if it was accepted, that its end is told elsewhere. */
 export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {

@@ -26,7 +26,10 @@ export const STOPS: Readonly<Record<string, StopMethod>> = {
   "session/delete": { versions: BOTH, native: "request", stop: ended("remove") },
   [CANCEL_RUN]: { versions: BOTH, stop: async (context, params) => stopRun(context, runStopParams(params)) },
   [CANCEL_CALL]: { versions: BOTH, stop: async (context, params) => stopCall(context, callStopParams(params)) },
-  [CANCEL_CALL_ALIAS]: { versions: BOTH, stop: async (context, params) => stopCallAlias(context, callStopParams(params)) },
+  [CANCEL_CALL_ALIAS]: {
+    versions: BOTH,
+    stop: async (context, params) => stopCallAlias(context, callStopParams(params)),
+  },
   "tool_call/cancel": {
     versions: [2],
     native: "request",
