@@ -42,7 +42,9 @@ function standInMain(): void {
   const { Worker } = workerThreads;
   workerThreads.Worker = new Proxy(Worker, {
     construct: (target, [entry, options]: [URL, WorkerOptions]) =>
-      overheard(new target(entry, { ...options, execArgv: ["--import", import.meta.url] })),
+      isStoreThread(entry)
+        ? overheard(new target(entry, { ...options, execArgv: ["--import", import.meta.url] }))
+        : new target(entry, options),
   });
   syncBuiltinESMExports();
   const { end } = ServerResponse.prototype;
@@ -53,6 +55,9 @@ function standInMain(): void {
     return Reflect.apply(end, this, args) as ServerResponse;
   } as typeof end;
 }
+
+/** Other threads (the one that scans processes, the one that watches the loop) have messages of their own. */
+const isStoreThread = (entry: URL): boolean => entry.pathname.includes("/store/sqlite/thread/");
 
 /** Knows what the answers of a thread are about. */
 function overheard(worker: Worker): Worker {

@@ -17,9 +17,9 @@ export interface Running extends Pick<Worker, "postMessage" | "ref" | "unref" | 
 }
 
 /** `entry`: the name of a module beside this one. */
-export type Start = (entry: PendingRequest, data: unknown) => Running;
+export type Start = (entry: ThreadEntry, data: unknown) => Running;
 
-type PendingRequest = "writer" | "reader";
+type ThreadEntry = "writer" | "reader";
 
 interface Outstanding {
   readonly resolve: (answer: never) => void;
@@ -28,14 +28,14 @@ interface Outstanding {
 
 /** `V` says what the thread can be asked. */
 export class Thread<V extends Verbs<V>> {
-  readonly #entry: PendingRequest;
+  readonly #entry: ThreadEntry;
   readonly #data: unknown;
   readonly #start: Start;
   readonly #outstanding = new Map<number, Outstanding>();
   #worker: Running | undefined;
   #lastId = 0;
 
-  constructor(entry: PendingRequest, data: unknown, start: Start = startWorker) {
+  constructor(entry: ThreadEntry, data: unknown, start: Start = startWorker) {
     this.#entry = entry;
     this.#data = data;
     this.#start = start;
@@ -96,7 +96,7 @@ export class Thread<V extends Verbs<V>> {
   }
 }
 
-function startWorker(entry: PendingRequest, data: unknown): Running {
+function startWorker(entry: ThreadEntry, data: unknown): Running {
   // Sources run as they are in development; a build has only the compiled modules.
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   // Without the program's own flags: some of them, like --input-type, no thread can be started with.
