@@ -40,8 +40,10 @@ export async function runStep(step: Step, options: StepOptions): Promise<StepRes
   const folder = mkdtempSync(join(tmpdir(), "belay-report-"));
   const report = join(folder, "vitest.json");
   const reporters = ["--reporter=dot", "--reporter=json", `--outputFile.json=${report}`];
+  // A file of dots in colour is not to be read.
+  const colour = process.stdout.isTTY ? [] : ["--no-color"];
   const { code } = await runProgram(
-    [VITEST, "run", "--project", step.lane, ...reporters, ...(step.only ?? [])],
+    [VITEST, "run", ...colour, "--project", step.lane, ...reporters, ...(step.only ?? [])],
     options,
   );
   const counted = countOfReport(report);
