@@ -42,7 +42,7 @@ const hanging: Containment = {
 
 const sight =
   tested === "ps" ? new PsProcessTable({ clock, program: findProgram("ps") ?? "ps", dialect: "linux" }) : undefined;
-const seen = sight === undefined ? {} : { sight };
+const seen = sight === undefined ? {} : { processTable: sight };
 
 function made(): Containment | undefined {
   if (tested === "nothing") return nothing;

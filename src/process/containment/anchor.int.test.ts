@@ -109,7 +109,7 @@ describe("a tree at an anchor", () => {
     expect(told).toEqual([]);
   });
 
-  test("whose anchor was killed is found by its marks and ended, and reported as unsure", async () => {
+  test("whose anchor was killed is found by its marks and ended, and reported as unverified", async () => {
     // By this mark everybody is looked for, so it must be nobody else's.
     const cookie = `proc_anchor.2:${randomBytes(9).toString("base64url")}`;
     const { identity } = await tree(cookie);
@@ -118,7 +118,7 @@ describe("a tree at an anchor", () => {
     // Three have left the group of the leader, and are told from strangers by their marks alone.
     // Whether anybody has shed them cannot be told any more, so the anchor itself is named.
     const { pid } = leader.identity;
-    expect(await held.verify(200, [])).toEqual({ killed: 3, left: [pid], unsure: true });
+    expect(await held.verify(200, [])).toEqual({ killed: 3, left: [pid], unverified: true });
     expect(told).toEqual(["SIGKILL"]);
   });
 

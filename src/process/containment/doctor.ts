@@ -39,8 +39,10 @@ export interface Diagnosis {
 
 /** Tests all of them; those that were tested before only if asked to. */
 export async function diagnose(given: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
-  const { machine, processTable: sight = processTableOn(machine.platform, given.clock) } = given;
-  const around = sight === undefined ? given : { ...given, sight };
+  const { machine, processTable = processTableOn(machine.platform, given.clock) } = given;
+  // One table for whoever starts, holds and looks: a process that one of them has seen, the others know.
+  const around: Surroundings & { readonly fresh?: boolean } =
+    processTable === undefined ? given : { ...given, processTable };
   const tests = new Tests(around);
   const mechanisms: Finding[] = [];
   for (const mechanism of MECHANISMS) {
@@ -50,7 +52,7 @@ export async function diagnose(given: Surroundings & { readonly fresh?: boolean 
     mechanisms.push({
       ...{ mechanism, test, tier: TIER_OF[mechanism], available: containment !== undefined },
       profiles: containment?.profiles ?? [],
-      limits: limitsOf(mechanism, machine, sight),
+      limits: limitsOf(mechanism, machine, processTable),
       fix: fixFor(mechanism, machine, test),
     });
   }

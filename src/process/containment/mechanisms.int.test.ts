@@ -146,7 +146,7 @@ describe("what a mechanism is made of", () => {
     // One of its own: the watchdog of the row before may still be looking for its own.
     const cookie = makeCookie(plan.id, randomBytes(9).toString("base64url"));
     const heard = Promise.withResolvers<string>();
-    const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, sight: processTable };
+    const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, processTable };
     const containment = makeContainment("group", { ...around, onNotice: heard.resolve });
     const child = spawn(SHELL, ["-c", "sleep 8000603 & echo up; wait"], {
       ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },

@@ -297,7 +297,8 @@ describe("the ledger, with ps", () => {
     const ledger = openLedger({ dir, clock: systemClock, processTable });
     const [swept] = await ledger.sweep(ledger.leftovers().entries);
     expect(swept).toMatchObject({ escaped: [], sure: true });
-    expect(swept?.killed).toHaveLength(1);
+    // The shell that started it may not have ended yet.
+    expect(swept?.killed).not.toEqual([]);
     expect(await gone).toBe("gone");
     expect(readdirSync(dir)).toEqual([]);
   });
