@@ -70,8 +70,9 @@ export class Clients {
       ...this.#stamp(session),
       runId,
       ...asked,
-      // A lane keeps its place among the lanes, whichever of its runs comes to be the next one.
-      waitingElsewhere: this.#quiet(session) ? facts.waitingElsewhere(session) : [],
+      // A session that waits keeps its place, whichever of its runs comes to be the next one. One with a live run goes
+      // behind those that wait when that run ends.
+      waitingElsewhere: this.#isLive(session) || this.#quiet(session) ? facts.waitingElsewhere(session) : [],
       startsBefore: facts.starts.length,
       receipt: undefined,
     };
@@ -354,6 +355,10 @@ export class Clients {
   }
 
   /** Nothing that was asked of this session is without an end. */
+  #isLive(session: SessionId): boolean {
+    return this.#engine.lanes.peek(session)?.decided.live !== undefined;
+  }
+
   #quiet(session: SessionId): boolean {
     const { facts } = this.#parts;
     // One that a process has woken has its place in the line as well, from when it is decided.

@@ -212,7 +212,8 @@ export class ProcessObserver implements ProcessWatch {
     const now = engine.clock.elapsed();
     const since = this.#patient.get(id) ?? now;
     this.#patient.set(id, since);
-    const isDeaf = actors.calls.some((actor) => actor.id === owner && !actor.hears);
+    // What a call leaves when it returns is asked to end at once.
+    const isDeaf = actors.calls.some((actor) => actor.id === owner && !actor.hears && actor.end === undefined);
     return isDeaf && now - since <= (GRACE_MS * UNINTERRUPTED_PERCENT) / 100;
   }
 

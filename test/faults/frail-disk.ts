@@ -1,7 +1,7 @@
 // A disk with a file system that gives up: the kernel finds it at fault and lets nobody write to it any more, with all
 // files still open. Needs the right to mount, and a file system that can be told to fail.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
@@ -18,7 +18,7 @@ const MEGABYTES = 32;
 
 export function frailDisk(): FrailDisk {
   const home = mkdtempSync(join(tmpdir(), "belay-frail-"));
-  const [image, folder] = [join(home, "image"), mkdtempSync(join(home, "disk-"))];
+  const [image, repaired, folder] = [join(home, "image"), join(home, "repaired"), mkdtempSync(join(home, "disk-"))];
   writeFileSync(image, "");
   truncateSync(image, MEGABYTES * 1024 * 1024);
   try {
@@ -33,8 +33,11 @@ export function frailDisk(): FrailDisk {
     abandon: () => writeFileSync(failureOf(folder), "1"),
     repair: () => {
       quietly("umount", folder);
-      repairs(image);
-      mount(image, folder);
+      // A copy: while a mount namespace of another program has a copy of this mount, mounting the same image again
+      // would bring back the file system that can only be read.
+      copyFileSync(image, repaired);
+      repairs(repaired);
+      mount(repaired, folder);
     },
     remove: () => {
       quietly("umount", "-l", folder);
