@@ -97,13 +97,14 @@ describe("a command that is waited for", () => {
 
   test("one that takes too long is stopped by its limit, and its output so far is kept", async () => {
     const { belay } = await house({
-      go: calls((call) => call.processes.run("echo soon; sleep 600", { timeoutMs: 100 })),
+      go: calls((call) => call.processes.run("echo soon; sleep 600", { timeoutMs: 1_000 })),
     });
     const session = await belay.createSession();
     const text = await session.prompt("go").text();
     expect(JSON.parse(text).value).toMatchObject({
-      outcome: { kind: "cancelled", reason: { kind: "timeout", limitMs: 100 } },
-      exit: { signal: "SIGTERM" },
+      outcome: { kind: "cancelled", reason: { kind: "timeout", limitMs: 1_000 } },
+      // SIGKILL if the machine is too busy to end it within the grace period.
+      exit: { signal: expect.stringMatching(/^SIG(TERM|KILL)$/) },
       output: { tail: "soon\n" },
     });
   });
