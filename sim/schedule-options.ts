@@ -73,7 +73,7 @@ const MANNERS: readonly ExitBehavior[] = ["ignores", "exits", "exited", "escapes
 export type Focus = (typeof FOCUSES)[number] | (typeof TROUBLE_FOCUSES)[number] | undefined;
 export const FOCUSES = ["processes", "model", "time", "followers", "lives"] as const;
 /** Trouble that few other schedules have: `npm run sim -- --focus store-trouble`. */
-export const TROUBLE_FOCUSES = ["store-trouble", "late-death"] as const;
+export const TROUBLE_FOCUSES = ["store-trouble", "late-commit", "late-death"] as const;
 
 export function flavourOf(chooser: Chooser, focus?: Focus): ScheduleOptions {
   const sometimes = (percent: number): boolean => chance(chooser, percent);
@@ -82,11 +82,12 @@ export function flavourOf(chooser: Chooser, focus?: Focus): ScheduleOptions {
   const timed = focus === "time";
   const watched = focus === "followers";
   const late = focus === "late-death";
+  const lateCommit = focus === "late-commit";
   const processes = focus === "processes" || late || (!lives && sometimes(model ? 8 : 25));
   const patient = late || (processes && sometimes(60));
   const deep = model || (!lives && !late && sometimes(35));
   const calm = lives || (deep ? sometimes(60) : sometimes(20));
-  const long = deep || patient || lives || focus === "store-trouble";
+  const long = deep || patient || lives || focus === "store-trouble" || lateCommit;
   const deliveries: Delivery[] = ["queue"];
   if (sometimes(45)) deliveries.push("steer");
   if (sometimes(35)) deliveries.push("interrupt");
@@ -140,7 +141,7 @@ export function flavourOf(chooser: Chooser, focus?: Focus): ScheduleOptions {
     survive: processes && sometimes(40),
     hurry: sometimes(processes ? 45 : model ? 60 : 30),
     // Left alone, a process ends by itself: schedules about their deaths need people who stop them.
-    clientPercent: late ? 18 : deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
+    clientPercent: late || lateCommit ? 18 : deep ? 14 : calm || patient ? 6 : 15 + chooser.below(35),
     ...troubleOf(chooser, focus, processes),
   };
 }
@@ -151,6 +152,7 @@ function troubleOf(
   focus: Focus,
   processes: boolean,
 ): Pick<ScheduleOptions, "storeTrouble" | "deathVerified"> {
+  if (focus === "late-commit") return { storeTrouble: lateCommits(chooser, troubleTime(chooser)) };
   if (focus === "store-trouble" || (focus === undefined && chance(chooser, 6))) {
     return { storeTrouble: storeTroubleOf(chooser) };
   }
@@ -165,14 +167,24 @@ function storeTroubleOf(chooser: Chooser): StoreTroubleOptions {
     [1, "slow"],
     [2, "late"],
   ] as const);
-  const when = { afterSteps: 4 + chooser.below(24), steps: 8 + chooser.below(32) };
+  const when = troubleTime(chooser);
   if (kind === "silent") return { kind, applied: chance(chooser, 50), ...when };
   if (kind === "slow") {
     return { kind, commitMs: pick(chooser, COMMITS_MS), applied: chance(chooser, 50) ? "at-once" : "at-end", ...when };
   }
-  if (kind === "late") return { kind, commitMs: LATE_MS, code: pick(chooser, ["store_full", "store_locked"]), ...when };
+  if (kind === "late") return lateCommits(chooser, when);
   const code = pick(chooser, ["store_full", "store_locked", "store_corrupt"] as const);
   return { kind, code, ...(chance(chooser, 25) ? { also: "reads" } : {}), ...when };
+}
+
+type TroubleTime = Pick<StoreTroubleOptions, "afterSteps" | "steps">;
+
+function troubleTime(chooser: Chooser): TroubleTime {
+  return { afterSteps: 4 + chooser.below(24), steps: 8 + chooser.below(32) };
+}
+
+function lateCommits(chooser: Chooser, when: TroubleTime): StoreTroubleOptions {
+  return { kind: "late", commitMs: LATE_MS, code: pick(chooser, ["store_full", "store_locked"]), ...when };
 }
 
 /** Longer than a turn is given to notice that its calls were abandoned; and longer than the grace. */

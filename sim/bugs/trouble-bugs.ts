@@ -31,4 +31,10 @@ const TROUBLE: readonly Bug[] = [
   ),
 ];
 
-export const TROUBLE_BUGS: readonly Bug[] = TROUBLE.map((one) => ({ ...one, focus: "store-trouble" }));
+/** These need appends that land late, and refusals right behind them. */
+const LATE = new Set(["late-batch-not-read", "late-batch-sought-as-sent-last"]);
+
+export const TROUBLE_BUGS: readonly Bug[] = TROUBLE.map((one) => ({
+  ...one,
+  focus: LATE.has(one.name) ? "late-commit" : "store-trouble",
+}));

@@ -5,7 +5,7 @@ import { ControlError } from "../core/errors.ts";
 import type { CancelReason, Outcome } from "../core/model/cancel.ts";
 import type { Accepted, Answer, Command, Created, QueueReceipt, Refused } from "../core/model/command.ts";
 import type { Recorded } from "../core/model/event.ts";
-import { type RunId, type SessionId, sessionOf, type WorkerId } from "../core/model/ids.ts";
+import { type RunId, type Seq, type SessionId, sessionOf, type WorkerId } from "../core/model/ids.ts";
 import { emptyLane } from "../core/model/lane.ts";
 import type { Retention } from "../core/model/retention.ts";
 import type { RunRow } from "../core/model/rows.ts";
@@ -307,6 +307,10 @@ export class Engine implements CommitListener, WorkHost {
 
   caughtUp(lane: SessionState): void {
     this.#changed(lane);
+  }
+
+  landedLate(session: SessionId, head: Seq): void {
+    this.lanes.readOn(session, head);
   }
 
   rested(lane: SessionState): void {

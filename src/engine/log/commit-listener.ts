@@ -1,6 +1,7 @@
 // What the only writer tells the rest of the engine.
 import type { Command } from "../../core/model/command.ts";
 import type { Recorded } from "../../core/model/event.ts";
+import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { Coverage } from "../../core/policy/covers.ts";
 import type { SessionState } from "./session-state.ts";
 
@@ -12,6 +13,8 @@ export interface CommitListener {
   recorded(lane: SessionState, events: readonly Recorded[]): void;
   /** The lane may begin, stop or start other work now: the log was read again, or its health has changed. */
   caughtUp(lane: SessionState): void;
+  /** A batch of a lane that is not driven here any more was written after all; `head`: the log then reaches this far. */
+  landedLate(session: SessionId, head: Seq): void;
   /** Nothing is on its way to the store any more. */
   rested(lane: SessionState): void;
   /** Another worker drives this lane now. `kept`: stops that were carried out here and are not recorded. */

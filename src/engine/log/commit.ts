@@ -228,8 +228,12 @@ export class Commit {
     this.#unanswered.remove(flight);
     const { kind } = appended;
     if (kind !== "appended") flight.isUnwritten = true; // @fault late-batch-not-read
-    // Given up on, and sent again since: what became of it is found in the log.
-    if (lane.flight !== flight) return;
+    if (lane.flight !== flight) {
+      // It was given up on and sent again since: the batch sent after it finds it in the log. A lane that is gone
+      // sends no more, so the one loaded after it reads the log.
+      if (kind === "appended" && lane.phase === "gone") this.#then.landedLate(lane.id, appended.head);
+      return;
+    }
     // @fault fault-swallowed:landed
     if (kind === "appended") this.#landed(lane, flight, numbered(lane, flight));
     else if (lane.phase === "gone") return;

@@ -128,6 +128,29 @@ test("G24: a batch that lands after a reload is driven although the next append 
   expect(begun).toEqual([runId]);
 });
 
+test("G24: the first sending of a batch that lands after a reload, while its second one hangs, is driven", async () => {
+  const begun: string[] = [];
+  const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
+  await engine.start();
+  const { id } = await engine.create(undefined, {});
+  const first = new Gate();
+  const second = new Gate();
+  store.plan("append", 1, { kind: "delay", until: first });
+  store.plan("append", 2, { kind: "delay", until: second });
+  const { runId, accepted } = engine.prompt(id, asked("late"));
+  accepted.catch(() => {});
+  await clock.advance(STORE_WAIT_MS + RETRY_LAST_MS);
+  engine.commit.fence(engine.lanes.get(id));
+  engine.lanes.get(id);
+  await clock.advance(STORE_WAIT_MS);
+  first.open();
+  await settled();
+  expect(begun).toEqual([runId]);
+  second.open();
+  await settled();
+  expect(begun).toEqual([runId]);
+});
+
 test("G1: a process asked for after a reload does not get the id of one whose request lands late", async () => {
   const { clock, log, store, engine } = house();
   await engine.start();
