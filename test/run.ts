@@ -37,7 +37,7 @@ const samples: readonly Step[] = [
   suite("process trees", "test/trees/main.ts", "--rounds", 1, "--seed", seed),
   suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed),
   tests("soak", "slow", "test/soak/soak.slow.test.ts", "-t", "holds at the second rest"),
-  suite("steady load with retention", "test/steady/main.ts", "--minutes", 0.5, "--seed", seed),
+  suite("steady load with retention", "test/steady/main.ts", "--minutes", 0.5, "--rate", 40, "--seed", seed),
 ];
 
 const suites: readonly Step[] = [

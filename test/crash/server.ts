@@ -39,7 +39,8 @@ const belay = await openBelay({
     ...(wish.mechanism === undefined ? {} : { mechanism: wish.mechanism }),
   },
   onNotice: (notice) => {
-    if (notice.type === "late") return;
+    // On a machine that is short of processor time, results come late and the event loop may stand for a second.
+    if (notice.type === "late" || notice.type === "blocked") return;
     const text = notice.type === "bug" ? { ...notice, error: String(notice.error) } : notice;
     appendFileSync(wish.notices, `${JSON.stringify(text)}\n`);
   },

@@ -107,7 +107,7 @@ test("G9: one call is stopped by ending what it has started, and its run goes on
 });
 
 test("G15: of two commands at once none is ended alone, and the receipt names what could not be stopped", async () => {
-  await using house = await externalAgentFixture({ belay: { graceMs: 300 } });
+  await using house = await externalAgentFixture({ belay: { graceMs: 1_500 } });
   const id = mark();
   const run = house.session.prompt(`commands ${id}`);
   const call = await called(run, "m2");
