@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { editModules } from "../test/mistakes/mistake.ts";
 import type { Bug } from "./bugs/bug.ts";
 import { CORPUS } from "./bugs/corpus.ts";
+import type { Focus } from "./schedule-options.ts";
 import { type Answer, runTask } from "./tasks.ts";
 
 export interface HuntOptions {
@@ -13,7 +14,7 @@ export interface HuntOptions {
   readonly sample?: number;
   readonly part?: number;
   readonly found: (name: string, by: string, ms: number) => void;
-  readonly missed: (name: string) => void;
+  readonly missed: (name: string, why: string) => void;
 }
 
 export interface Hunted {
@@ -37,11 +38,13 @@ export async function huntBugs({ seed, only, sample = 1, part = 0, found, missed
   const hunter = async (): Promise<void> => {
     for (let bug = left.shift(); bug !== undefined; bug = left.shift()) {
       const began = performance.now();
-      const by = await huntOne(bug, seed);
-      if (by !== undefined) found(bug.name, by, performance.now() - began);
-      else {
+      try {
+        const by = await huntOne(bug, seed);
+        if (by === undefined) throw new Error("nothing was found");
+        found(bug.name, by, performance.now() - began);
+      } catch (error) {
         names.push(bug.name);
-        missed(bug.name);
+        missed(bug.name, error instanceof Error ? error.message : String(error));
       }
     }
   };
@@ -49,14 +52,26 @@ export async function huntBugs({ seed, only, sample = 1, part = 0, found, missed
   return { known: bugs.length, missed: names };
 }
 
-/** What gave it away; undefined if nothing did. */
+/** What gave it away; undefined if nothing did. Throws if that happens without the mistake as well. */
 export async function huntOne(bug: Pick<Bug, "name" | "edits" | "focus">, seed: number): Promise<string | undefined> {
-  let by: string | undefined;
+  let found: Extract<Answer, { readonly kind: "hunted" }> | undefined;
   const errand = { kind: "bug", modules: editModules([bug]), seed, seeds: SEEDS_MAX, focus: bug.focus } as const;
   const heard = (answer: Answer): void => {
-    if (answer.kind === "hunted") by = answer.by;
+    if (answer.kind === "hunted") found = answer;
   };
   // One that still made progress when time was over was only slow: that is a mistake missed, not one found.
   const ended = await runTask(errand, heard, { limitMs: LIMIT_MS, silenceMs: SILENT_MS });
-  return ended === "silent" ? "no end: it goes round in circles" : by;
+  if (ended === "silent") return "no end: it goes round in circles";
+  if (found?.seed !== undefined) await refuseIfBroken(found.seed, bug.focus);
+  return found?.by;
+}
+
+/** A schedule that fails without the mistake proves nothing about it: the engine or the simulation has a fault. */
+async function refuseIfBroken(seed: number, focus: Focus): Promise<void> {
+  let message: string | undefined;
+  const heard = (answer: Answer): void => {
+    if (answer.kind === "searched") message = answer.found[0]?.violations[0]?.message;
+  };
+  await runTask({ kind: "seeds", from: seed, count: 1, focus }, heard, { silenceMs: SILENT_MS });
+  if (message !== undefined) throw new Error(`Seed ${seed} fails without any mistake (focus ${focus}): ${message}`);
 }

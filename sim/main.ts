@@ -121,7 +121,7 @@ async function bugs(): Promise<void> {
     sample: wholeNumber(values.sample, "--sample"),
     part: wholeNumber(values.part, "--part"),
     found: (name, by, ms) => say(`${name}: found in ${Math.round(ms)} ms by ${by}`),
-    missed: (name) => say(`${name}: NOT FOUND`),
+    missed: (name, why) => say(`${name}: NOT FOUND: ${why}`),
   });
   conclude({ suite: "bugs", known, found: known - missed.length, missed }, { json, holds: missed.length === 0 });
 }

@@ -34,8 +34,8 @@ export type Answer =
   | { readonly kind: "explored"; readonly scopes: number; readonly interleavings: number }
   /** It could not even be tried. */
   | { readonly kind: "failed"; readonly message: string }
-  /** `by`: what gave the mistake away. */
-  | { readonly kind: "hunted"; readonly by: string | undefined };
+  /** `by`: what gave the mistake away. `seed`: the schedule in which it did; absent for one of the small scopes. */
+  | { readonly kind: "hunted"; readonly by: string | undefined; readonly seed?: number | undefined };
 
 export interface Patience {
   /** For all of it. */

@@ -34,7 +34,7 @@ async function exploreScopes(ops: number, share: { readonly index: number; reado
 }
 
 /** Small scopes first: they are quick, and what they find is short. Then seeds. */
-async function hunt(seed: number, seeds: number, focus: Focus): Promise<{ readonly by: string | undefined }> {
+async function hunt(seed: number, seeds: number, focus: Focus): Promise<Omit<Extract<Answer, { readonly kind: "hunted" }>, "kind">> {
   const { callScopesUpTo, exploreScope, processScopesUpTo, scopesUpTo } = await import("./exhaustive.ts");
   const { searchSeeds } = await import("./search.ts");
   // Clocks, followers and the real loop are not in the small scopes.
@@ -48,8 +48,9 @@ async function hunt(seed: number, seeds: number, focus: Focus): Promise<{ readon
   const progress = (done: number): void => say({ kind: "progress", done });
   const { found } = await searchSeeds({ from: seed, count: seeds, foundMax: 1, focus, progress });
   const [first] = found;
-  const violation = first?.violations[0];
-  return { by: first === undefined ? undefined : `${violation?.rule} with seed ${first.seed}: ${violation?.message}` };
+  if (first === undefined) return { by: undefined };
+  const [violation] = first.violations;
+  return { by: `${violation?.rule} with seed ${first.seed}: ${violation?.message}`, seed: first.seed };
 }
 
 process.once("message", async (errand: Task) => {

@@ -13,7 +13,7 @@ export interface CommitListener {
   recorded(lane: SessionState, events: readonly Recorded[]): void;
   /** The lane may begin, stop or start other work now: the log was read again, or its health has changed. */
   caughtUp(lane: SessionState): void;
-  /** A batch of a lane that is not driven here any more was written after all; `head`: the log then reaches this far. */
+  /** A batch of a lane that is not driven here any more was written after all. `head`: where the log ends then. */
   landedLate(session: SessionId, head: Seq): void;
   /** Nothing is on its way to the store any more. */
   rested(lane: SessionState): void;
