@@ -23,6 +23,9 @@ interface Parts {
 
 type Settled = Extract<Event, { type: "process.settled" }>;
 
+/** What a store in trouble answers when nothing of a batch was written. */
+const STORE_REFUSALS: ReadonlySet<string> = new Set(["store_full", "store_locked", "store_corrupt"]);
+
 export class ProcessObserver implements ProcessWatch {
   /** Processes of this life whose stop has been decided: they do not come into being any more. */
   readonly stopped = new Set<ProcessId>();
@@ -133,6 +136,7 @@ export class ProcessObserver implements ProcessWatch {
         if (witnessed && end?.stopped === false) lie("it had ended by itself");
         return;
       case "failed":
+        if (witnessed) lie("it was started");
         // Nor is it started if the store does not say in time that it was recorded.
         if (!world.refused.has(one.id) && life.phase !== "closing" && life.faults === 0) lie("it could be started");
         return;
@@ -196,25 +200,29 @@ export class ProcessObserver implements ProcessWatch {
 
   /** A stopped child was asked to end in that tick, unless it was stopped with a call that cannot be interrupted. */
   #checkAsked({ request: { id }, stops }: ScriptedChild, owner: CallId | SessionId | undefined): void {
-    const isNew = !this.#patient.has(id);
-    const hasTime = owner !== undefined && this.#hasTime(id, owner);
-    if (stops.length === 0 && !hasTime) {
+    // By the time that it was given: one that was stopped earlier, with its call, has less of the grace period left.
+    const isAtOnce = !this.#patient.has(id) && (stops[0] ?? 0) > (GRACE_MS * (100 - UNINTERRUPTED_PERCENT)) / 100;
+    const time = owner === undefined ? "none" : this.#timeOf(id, owner);
+    if (stops.length === 0 && time === "none") {
       this.#violate("G28", `${id} was not asked to end when its stop was decided.`);
     }
-    if (stops.length > 0 && hasTime && isNew) {
+    if (time === "some" && isAtOnce) {
       this.#violate("G12", `${id} was asked to end at once, although its call cannot be interrupted.`);
     }
   }
 
-  /** The command of a call that cannot be interrupted is asked to end when part of the grace period is over. */
-  #hasTime(id: ProcessId, owner: CallId | SessionId): boolean {
+  /**
+   * The command of a call that cannot be interrupted is asked to end when part of the grace period is over. What a call
+   * leaves when it returns is asked at once; the engine learns of that some microtasks later, so it may be `either`.
+   */
+  #timeOf(id: ProcessId, owner: CallId | SessionId): "some" | "none" | "either" {
     const { actors, engine } = this.#parts.life();
     const now = engine.clock.elapsed();
     const since = this.#patient.get(id) ?? now;
     this.#patient.set(id, since);
-    // What a call leaves when it returns is asked to end at once.
-    const isDeaf = actors.calls.some((actor) => actor.id === owner && !actor.hears && actor.end === undefined);
-    return isDeaf && now - since <= (GRACE_MS * UNINTERRUPTED_PERCENT) / 100;
+    const deaf = actors.calls.find((actor) => actor.id === owner && !actor.hears);
+    if (deaf === undefined || now - since > (GRACE_MS * UNINTERRUPTED_PERCENT) / 100) return "none";
+    return deaf.end === undefined ? "some" : "either";
   }
 
   // What calls are told.
@@ -238,11 +246,15 @@ export class ProcessObserver implements ProcessWatch {
     }
   }
 
-  refused({ callId }: LiveCall, error: unknown): void {
+  refused({ callId }: LiveCall, error: unknown, waits: number): void {
     // Whoever is stopped while it waits is told so.
     if (this.#isOver() || (error instanceof Error && error.name === "AbortError")) return;
     const { code, cause } = toControlError(error);
     if (code === "internal") this.#violate("G28", `${callId} was refused a process: ${String(cause ?? error)}`);
+    // Its processes are those that it waits for: one that lives is started, and may be moved to the background.
+    const left = [...this.#facts.processes.all.values()].find(({ id, owner }) => owner === callId && this.goesOn(id));
+    if (waits > 0 || left === undefined || !STORE_REFUSALS.has(code)) return;
+    if (this.#parts.world.children.has(left.id)) this.#violate("G28", `${left.id} was not moved: ${code}.`);
   }
 
   #checkResult(who: string, { processId: id, outcome }: ProcessResult): void {

@@ -10,8 +10,8 @@ export interface ProcessWatch {
   goesOn(id: ProcessId): boolean;
   told(call: LiveCall, result: ProcessResult): void;
   ran(call: LiveCall, ran: CommandResult): void;
-  /** An operation was refused. */
-  refused(call: LiveCall, error: unknown): void;
+  /** An operation was refused. `waits`: how many others the call still waits for. */
+  refused(call: LiveCall, error: unknown, waits: number): void;
 }
 
 export class ProcessUser {
@@ -71,7 +71,7 @@ export class ProcessUser {
       },
       (error: unknown) => {
         this.pending -= 1;
-        this.#watch.refused(this.#call, error);
+        this.#watch.refused(this.#call, error, this.pending);
       },
     );
   }

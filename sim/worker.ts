@@ -34,7 +34,11 @@ async function exploreScopes(ops: number, share: { readonly index: number; reado
 }
 
 /** Small scopes first: they are quick, and what they find is short. Then seeds. */
-async function hunt(seed: number, seeds: number, focus: Focus): Promise<Omit<Extract<Answer, { readonly kind: "hunted" }>, "kind">> {
+async function hunt(
+  seed: number,
+  seeds: number,
+  focus: Focus,
+): Promise<Omit<Extract<Answer, { readonly kind: "hunted" }>, "kind">> {
   const { callScopesUpTo, exploreScope, processScopesUpTo, scopesUpTo } = await import("./exhaustive.ts");
   const { searchSeeds } = await import("./search.ts");
   // Clocks, followers and the real loop are not in the small scopes.

@@ -149,14 +149,6 @@ const ENDED: readonly Bug[] = [
     "A session that has only background processes is not recovered after a crash: in the log they never end.",
     (at) => at.value().operand(1, 2).drop(),
   ),
-  mistake("process-end-refused", "The end of a process that the store could not record is dropped.", (at) =>
-    at.remove(),
-  ),
-  mistake(
-    "detach-refused",
-    "A store in trouble refuses to move a process to the background, and in the log the process ends with its call.",
-    (at) => at.remove(),
-  ),
   mistake(
     "unrecorded-process-stays-open",
     "A process whose request was recorded although the caller got an error never ends.",
@@ -249,9 +241,22 @@ const STOPPED: readonly Bug[] = [
   }),
 ];
 
+/** What a store in trouble must not keep from being recorded. */
+const IN_TROUBLE: readonly Bug[] = [
+  mistake("process-end-refused", "The end of a process that the store could not record is dropped.", (at) =>
+    at.remove(),
+  ),
+  mistake(
+    "detach-refused",
+    "A store in trouble refuses to move a process to the background, and in the log the process ends with its call.",
+    (at) => at.remove(),
+  ),
+];
+
 const ANYWHERE: readonly Bug[] = [...REPORTED, ...WAKING, ...ENDED, ...STOPPED];
 
 export const PROCESS_BUGS: readonly Bug[] = [
   ...DYING,
+  ...IN_TROUBLE.map((one) => ({ ...one, focus: "store-trouble" as const })),
   ...ANYWHERE.map((one) => ({ ...one, focus: "processes" as const })),
 ];
