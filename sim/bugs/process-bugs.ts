@@ -193,9 +193,6 @@ const STOPPED: readonly Bug[] = [
   mistake("unrecorded-process-kept", "A process whose request was refused by the store is never forgotten.", (at) =>
     at.remove(),
   ),
-  mistake("started-after-its-end", "A process is started although its call was over before it had begun.", (at) =>
-    at.remove(),
-  ),
   mistake("background-survives-the-session", "A cancel of the session does not stop its background processes.", (at) =>
     at.value().value().condition().become("true"),
   ),

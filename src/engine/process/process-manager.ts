@@ -132,7 +132,7 @@ export class ProcessManager {
     const spawner = live.starting.aborted ? undefined : await this.spawner();
     // A stop that can still be refused starts nothing and stops nothing, until it is known what becomes of it.
     while (isInDoubt(lane, id)) await this.#parts.commit.drained(lane);
-    // @fault started-after-its-end
+    // A second line of defence: every stop reaches a process that is being started in the tick of its decision.
     if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
     if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
     const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
