@@ -35,6 +35,10 @@ const samples: readonly Step[] = [
   suite("damaged files", "test/damage/main.ts", "--rounds", 50, "--seed", seed),
   suite("store faults", "test/faults/main.ts", "--only-pairs", "--pairs", 300, "--seed", seed),
   suite("process trees", "test/trees/main.ts", "--rounds", 1, "--seed", seed),
+];
+
+/** The same of suites that mostly wait. */
+const waitingSamples: readonly Step[] = [
   suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed),
   tests("soak", "slow", "test/soak/soak.slow.test.ts", "-t", "holds at the second rest"),
   suite("steady load with retention", "test/steady/main.ts", "--minutes", 0.5, "--rate", 40, "--seed", seed),
@@ -56,12 +60,18 @@ const suites: readonly Step[] = [
   suite("renamed symbols, moved files, retitled tests", "test/rename/main.ts", "--seed", seed),
 ];
 
-/** Two tracks at a time: the second gets the processor time that the first leaves. */
+/** Tracks at a time: the first prints as it goes, and the others get the processor time that it leaves. */
 const LANES: Readonly<Record<string, () => Promise<void>>> = {
   check: () => beside([lint, unit], [types]),
   fast: async () => {
-    await beside([lint, unit], [prepare]);
-    await beside([tests("integration tests", "int")], [types, ...samples]);
+    const prepared = runTrack([prepare], true);
+    await Promise.all([
+      runTrack([lint, unit], false)
+        .then(() => prepared)
+        .then(() => runTrack([tests("integration tests", "int")], false)),
+      prepared.then(() => runTrack([types, ...samples], true)),
+      prepared.then(() => runTrack(waitingSamples, true)),
+    ]);
   },
   slow: async () => {
     await runTrack([prepare], false);
