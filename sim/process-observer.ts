@@ -181,7 +181,8 @@ export class ProcessObserver implements ProcessWatch {
   /** A stop that was decided has reached the child in the same tick, before any disk was asked. */
   stopAtOnce({ decided, durable }: SessionState): void {
     const { live: run, processes } = decided;
-    for (const { id, phase, owner } of processes.live) {
+    for (const one of processes.live) {
+      const { id, phase, owner } = one;
       const call = run?.live.find((one) => one.id === owner);
       // An interrupt can still be refused by the store, and then nothing may have happened.
       const refusable =
@@ -194,7 +195,8 @@ export class ProcessObserver implements ProcessWatch {
       // It may exist since this very tick, and nobody has heard of it yet: then that is the first it is told.
       if (this.#parts.life().engine.processes.get(id)?.child !== known?.child) continue;
       if (known === undefined || known.child.end !== undefined) continue;
-      this.#checkAsked(known.child, phase === "running" ? owner : undefined);
+      const isAlone = one.phase === "stopping" && one.reason.kind !== "shutdown";
+      this.#checkAsked(known.child, isAlone ? undefined : owner);
     }
   }
 

@@ -30,9 +30,20 @@ interface Parts {
   readonly lanes: SessionRegistry;
   /** Resolves when what the log says of this lane is known here. */
   readonly load: (lane: SessionState) => Promise<unknown>;
-  /** With an idempotency key, the same request again gets the same answer and cancels nothing newer. */
-  readonly submit: <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
+  readonly submit: Submit;
 }
+
+export type Submit = <C extends Command>(lane: SessionState, command: C, once: Once<Answer<C>>) => Promise<Answer<C>>;
+
+export interface Once<A> {
+  /** The same request again, under the same key, gets the same answer and cancels nothing newer. */
+  readonly key: string | undefined;
+  /** Called in the tick of the decision. */
+  readonly decided?: (answer: A) => void;
+}
+
+/** Called in the tick in which a stop is decided, if it stops or withdraws something. Its receipt comes later. */
+export type OnStop = () => void;
 
 export class Cancels {
   readonly #parts: Parts;
@@ -41,58 +52,58 @@ export class Cancels {
     this.#parts = parts;
   }
 
-  async session(session: SessionId, stop: SessionStop, key?: string): Promise<SessionReceipt> {
-    return unrefused(
-      await this.#parts.submit(this.#parts.lanes.get(session), { type: "cancel-session", ...stop }, key),
-    );
+  async session(session: SessionId, stop: SessionStop, key?: string, onStop?: OnStop): Promise<SessionReceipt> {
+    const lane = this.#parts.lanes.get(session);
+    return unrefused(await this.#parts.submit(lane, { type: "cancel-session", ...stop }, once(key, onStop)));
   }
 
-  async process(processId: ProcessId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+  async process(processId: ProcessId, reason: CancelReason, key?: string, onStop?: OnStop): Promise<CancelReceipt> {
     const { lanes, store } = this.#parts;
     const lane = lanes.get(sessionOf(processId));
-    const receipt = await this.#parts.submit(lane, { type: "cancel-process", processId, reason }, key);
+    const receipt = await this.#parts.submit(lane, { type: "cancel-process", processId, reason }, once(key, onStop));
     if (receipt.kind !== "unknown") return receipt;
     const outcome = (await store.process(processId))?.outcome;
     return outcome === undefined ? receipt : { kind: "settled", outcome };
   }
 
-  async run(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+  async run(runId: RunId, reason: CancelReason, key?: string, onStop?: OnStop): Promise<CancelReceipt> {
     const here = this.#parts.lanes.sessionOf(runId);
-    if (here === undefined) return this.#elsewhere(runId, reason, key);
-    const receipt = await this.#parts.submit(this.#parts.lanes.get(here), { type: "cancel-run", runId, reason }, key);
+    if (here === undefined) return this.#elsewhere(runId, reason, key, onStop);
+    const lane = this.#parts.lanes.get(here);
+    const receipt = await this.#parts.submit(lane, { type: "cancel-run", runId, reason }, once(key, onStop));
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
   }
 
   /** By the key a prompt was given. */
-  async prompt(session: SessionId, stop: Omit<CancelKey, "type">, once?: string): Promise<PromptReceipt> {
+  async prompt(session: SessionId, stop: Omit<CancelKey, "type">, key?: string): Promise<PromptReceipt> {
     const { lanes, store } = this.#parts;
-    const receipt = unrefused(await this.#parts.submit(lanes.get(session), { type: "cancel-key", ...stop }, once));
+    const receipt = unrefused(await this.#parts.submit(lanes.get(session), { type: "cancel-key", ...stop }, { key }));
     if (receipt.kind !== "unknown") return receipt;
     const row = await store.run({ session, key: stop.key });
     if (row?.outcome === undefined || !isMeant(stop, row)) return receipt;
     return { kind: "settled", outcome: row.outcome, runId: row.id };
   }
 
-  async call(callId: CallId, { reason, remind }: Stop, key?: string): Promise<CancelReceipt> {
+  async call(callId: CallId, { reason, remind }: Stop, key?: string, onStop?: OnStop): Promise<CancelReceipt> {
     const { lanes, store } = this.#parts;
     const session = lanes.sessionOf(runOf(callId)) ?? (await store.run(runOf(callId)))?.session;
     if (session === undefined) return { kind: "unknown" };
     const lane = lanes.get(session);
     // @fault no-reminder-by-key
-    const receipt = await this.#parts.submit(lane, { type: "cancel-call", callId, reason, remind }, key);
+    const receipt = await this.#parts.submit(lane, { type: "cancel-call", callId, reason, remind }, once(key, onStop));
     if (receipt.kind !== "unknown") return receipt;
     const row = await store.call(callId);
     return row === undefined ? receipt : { kind: "settled", outcome: row.outcome };
   }
 
-  async #elsewhere(runId: RunId, reason: CancelReason, key?: string): Promise<CancelReceipt> {
+  async #elsewhere(runId: RunId, reason: CancelReason, key?: string, onStop?: OnStop): Promise<CancelReceipt> {
     const row = await this.#parts.store.run(runId);
     if (row === undefined) return { kind: "unknown" };
     const lane = this.#parts.lanes.get(row.session);
     if (row.outcome !== undefined && !(await this.#wasAsked(lane, key))) {
       return { kind: "settled", outcome: row.outcome };
     }
-    const receipt = await this.#parts.submit(lane, { type: "cancel-run", runId, reason }, key);
+    const receipt = await this.#parts.submit(lane, { type: "cancel-run", runId, reason }, once(key, onStop));
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
   }
 
@@ -107,6 +118,14 @@ export class Cancels {
     const row = await this.#parts.store.run(runId);
     return row?.outcome === undefined ? { kind: "unknown" } : { kind: "settled", outcome: row.outcome };
   }
+}
+
+function once<A extends CancelReceipt | SessionReceipt | Refused>(key: string | undefined, onStop?: OnStop): Once<A> {
+  if (onStop === undefined) return { key };
+  const decided = (answer: A): void => {
+    if ("kind" in answer && (answer.kind === "stopping" || answer.kind === "withdrawn")) onStop();
+  };
+  return { key, decided };
 }
 
 function unrefused<T extends object>(answer: T | Refused): T {

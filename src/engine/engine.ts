@@ -17,7 +17,7 @@ import type { Clock, Ids } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { Store } from "../ports/store.ts";
 import { Acceptance, type Begun, type Made, type Prompted, type PromptRequest } from "./acceptance.ts";
-import { Cancels } from "./cancels.ts";
+import { Cancels, type Once, type Submit } from "./cancels.ts";
 import { awaitedOutcome } from "./ends/end-waiter.ts";
 import { Waiters } from "./ends/waiters.ts";
 import { WorkEnds } from "./ends/work-ends.ts";
@@ -141,7 +141,7 @@ export class Engine implements CommitListener, WorkHost {
       claimed: (lane) => this.#changed(lane),
       unclaimed: (session) => this.#leaseKeeper.retry(session, "ours", true),
     });
-    const submit: Submit = (lane, command, key) => this.#submit(lane, command, key);
+    const submit: Submit = (lane, command, once) => this.#submit(lane, command, once);
     const load = async (lane: SessionState): Promise<unknown> => this.phase !== "closed" && commit.barrier(lane);
     this.cancel = new Cancels({ store, lanes, submit, load });
     this.#limits = new RunLimits({ clock, limitMs: parts.runLimitMs, cancel: this.cancel });
@@ -206,7 +206,7 @@ export class Engine implements CommitListener, WorkHost {
   /** Anything else that is asked of a session. */
   async ask<C extends Command>(session: SessionId, command: C, key?: string): Promise<Answer<C>> {
     this.#refuseWhenClosing();
-    return this.#submit(this.lanes.get(session), command, key);
+    return this.#submit(this.lanes.get(session), command, { key });
   }
 
   /** A change of the queue, by whoever it belongs to. */
@@ -276,7 +276,7 @@ export class Engine implements CommitListener, WorkHost {
     if (covered !== undefined && "reason" in command) {
       const deadline = this.drive.deadline();
       this.drive.stopAll(lane, covered.work, command.reason, deadline); // @fault stop-waits-for-the-disk
-      const alone = command.type === "cancel-process";
+      const alone = command.type === "cancel-process" && command.reason.kind !== "shutdown";
       // @fault child-stop-waits-for-the-disk
       this.processes.stopAll(lane, covered.processes, alone ? "alone" : deadline);
     }
@@ -377,11 +377,12 @@ export class Engine implements CommitListener, WorkHost {
     this.lanes.note(lane);
   }
 
-  async #submit<C extends Command>(lane: SessionState, command: C, key: string | undefined): Promise<Answer<C>> {
+  async #submit<C extends Command>(lane: SessionState, command: C, once: Once<Answer<C>>): Promise<Answer<C>> {
+    const { key, decided } = once;
     if (this.phase === "closed") throw closing();
-    if (key === undefined) return this.commit.submit(lane, command);
+    if (key === undefined) return this.commit.submit(lane, command, decided);
     const content = this.#ids.digest(canonical(requestOf(command)));
-    const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } });
+    const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } }, decided);
     if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
     return answer;
   }
@@ -390,7 +391,5 @@ export class Engine implements CommitListener, WorkHost {
     if (this.phase !== "open") throw closing();
   }
 }
-
-type Submit = <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
 
 export type QueueChange = Extract<Command, { readonly type: "edit" | "move" | "withdraw" | "steer" }>;

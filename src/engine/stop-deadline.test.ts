@@ -5,7 +5,7 @@ import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
 import { DEATH_MS } from "../core/limits.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
-import type { Turn } from "../ports/agent.ts";
+import type { LiveCall, Turn } from "../ports/agent.ts";
 import { settled } from "../testing/manual-clock.ts";
 
 const GRACE_MS = 1_500;
@@ -160,6 +160,29 @@ describe("G12: grace periods", () => {
     await clock.advance(1);
     expect(child.signals).toEqual(["SIGTERM"]);
     expect(await run.outcome).toEqual({ kind: "cancelled", reason });
+  });
+
+  test.each(["park", "cancel"] as const)("interruptible: false holds at a shutdown (%s)", async (mode) => {
+    const began = gate();
+    const { belay, clock, spawner } = await stage({
+      go: async (turn: Turn) => {
+        const migrate = async (call: LiveCall): Promise<string> => {
+          began.open();
+          return (await call.processes.run("two steps")).kind;
+        };
+        return (await turn.call("migrate", {}, migrate, { interruptible: false })).kind;
+      },
+    });
+    (await belay.createSession()).prompt("go");
+    const child = await spawner.next();
+    await began.passed;
+    const closed = belay.close({ mode });
+    await clock.advance(1_124);
+    expect(child.signals).toEqual([]);
+    await clock.advance(1);
+    expect(child.signals).toEqual(["SIGTERM"]);
+    await clock.advance(1_000);
+    expect(await closed).toEqual({ unfinished: [] });
   });
 
   test("interruptible: false: a command that ends within the grace period has ended by itself", async () => {

@@ -256,7 +256,8 @@ export class Belay implements BelayControl {
     const { cancel } = this.#engine;
     if (remind !== undefined) throw invalid("`remind` is for the cancel of one call.");
     if (isRunId(target)) {
-      return waitFor(this.#engine, target, await limit.receipt(cancel.run(target, reason, key)), limit);
+      const receipt = await limit.receipt((onStop) => cancel.run(target, reason, key, onStop));
+      return waitFor(this.#engine, target, receipt, limit);
     }
     if (isProcessId(target)) return cancelProcess(this.#engine, target, { reason, key, limit });
     if (isQuestionId(target) && waitMs !== undefined)

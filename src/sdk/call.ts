@@ -29,7 +29,8 @@ export async function cancelCall(
   const limit = new WaitLimit(engine.clock, checkWait(waitMs));
   // Read before the stop: of a call that is live here, no log is read for it.
   const live = liveTool(engine, callId);
-  const receipt = await limit.receipt(engine.cancel.call(callId, { reason, remind }, checkKey(key)));
+  const once = checkKey(key);
+  const receipt = await limit.receipt((onStop) => engine.cancel.call(callId, { reason, remind }, once, onStop));
   const [waited, tool] = await Promise.all([
     waitForCall(engine, callId, receipt, limit),
     live ?? (receipt.kind === "unknown" ? undefined : recordedTool(engine, callId)),

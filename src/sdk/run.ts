@@ -13,6 +13,7 @@ import { type RunResult, resultOf } from "../core/read/run-result.ts";
 import { runText, type TextOptions } from "../core/read/run-text.ts";
 import type { RunView } from "../core/read/run-view.ts";
 import type { Begun } from "../engine/acceptance.ts";
+import type { OnStop } from "../engine/cancels.ts";
 import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/log/follow.ts";
 import { unrecordedStop } from "../engine/log/pending-commands.ts";
@@ -74,20 +75,20 @@ export class RunHandle implements RunControl {
     const once = checkKey(key);
     checkWait(waitMs);
     const limit = new WaitLimit(this.#engine.clock, waitMs);
-    const receipt = await limit.receipt(this.#stop(why, once));
+    const receipt = await limit.receipt((onStop) => this.#stop(why, once, onStop));
     return waitFor(this.#engine, this.#id, receipt, limit);
   }
 
-  async #stop(reason: CancelReason, once: string | undefined): Promise<CancelReceipt> {
+  async #stop(reason: CancelReason, once: string | undefined, onStop: OnStop): Promise<CancelReceipt> {
     const id = this.#id;
-    const receipt = await this.#engine.cancel.run(id, reason, once);
+    const receipt = await this.#engine.cancel.run(id, reason, once, onStop);
     if (receipt.kind !== "unknown") return receipt;
     // A prompt that only repeats an earlier one stops that one's run; one that was refused stops nothing.
     const { runId } = await this.accepted.catch(() => ({ runId: id }));
     if (runId === id) return receipt;
     // The caller's own key stands for the stop by the first id; a repetition of both gets the same answers.
     const key = once === undefined ? undefined : this.#engine.digest(`${once} ${runId}`);
-    return this.#engine.cancel.run(runId, reason, key);
+    return this.#engine.cancel.run(runId, reason, key, onStop);
   }
 
   /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
@@ -194,7 +195,7 @@ export async function cancelProcess(
   id: ProcessId,
   { reason, limit, key }: ProcessStop,
 ): Promise<CancelReceipt & AwaitedOutcome> {
-  const receipt = await limit.receipt(engine.cancel.process(id, reason, key));
+  const receipt = await limit.receipt((onStop) => engine.cancel.process(id, reason, key, onStop));
   return receipt.kind === "stopping" ? waitForProcess(engine, id, receipt, limit) : receipt;
 }
 
@@ -265,13 +266,18 @@ export class WaitLimit {
     return { kind: "limit", waitMs: this.#waitMs ?? CALL_WAIT_MS };
   }
 
-  /** The receipt, if the store records the stop in time. It was carried out in any case. */
-  async receipt<R extends object>(coming: Promise<R>): Promise<R> {
+  /** The receipt, if the store records the stop in time. `send` reports when something is being stopped. */
+  async receipt<R extends object>(send: (onStop: OnStop) => Promise<R>): Promise<R> {
+    let isCarriedOut = false;
+    const coming = send(() => {
+      isCarriedOut = true;
+    });
     // With 0 the caller wants the receipt, and not to wait for the end.
     if (this.#waitMs === undefined || this.#waitMs === 0) return coming;
     const limitMs = Math.max(this.#waitMs, RECEIPT_MS_MIN);
     const receipt = await orLimit(this.#clock, coming, { limitMs });
     if (receipt !== undefined) return receipt;
-    throw unrecordedStop(new ControlError("unavailable", `The store has not answered within ${limitMs} ms.`));
+    const late = new ControlError("unavailable", `The store has not answered within ${limitMs} ms.`);
+    throw isCarriedOut ? unrecordedStop(late) : late;
   }
 }

@@ -99,7 +99,7 @@ export class Session implements SessionControl {
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
     const { stop, once, waitMs } = checkSessionStop(options, "cancel()");
     const limit = new WaitLimit(this.#engine.clock, waitMs);
-    const receipt = await limit.receipt(this.#engine.cancel.session(this.id, stop, once));
+    const receipt = await limit.receipt((onStop) => this.#engine.cancel.session(this.id, stop, once, onStop));
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
     const waited = Promise.all(
       receipt.runs.map(async ({ runId, receipt: one }) => ({

@@ -329,6 +329,25 @@ describe("G28, G12: a store that never answers", () => {
     }
   });
 
+  test("a stop that reached nothing here is not answered as carried out", async () => {
+    const { belay, store, clock } = await opened();
+    store.trouble = { kind: "silent", applied: false };
+    const stops = [
+      belay.cancel("run_elsewhere", { waitMs: 700 }),
+      belay.cancel("call_elsewhere.1", { waitMs: 700 }),
+      belay.cancel("proc_elsewhere.1", { waitMs: 700 }),
+      belay.session("ses_elsewhere").cancel({ waitMs: 700 }),
+    ];
+    void Promise.allSettled(stops);
+    await clock.advance(700);
+    for (const stop of stops) {
+      await expect(stop).rejects.toMatchObject({
+        code: "unavailable",
+        message: "The store has not answered within 700 ms.",
+      });
+    }
+  });
+
   test.each([
     ["before the lease has run out", STORE_WAIT_MS],
     ["after it has given up its sessions", 3 * LEASE_TTL_MS],

@@ -129,6 +129,10 @@ export function mayStart(decided: Lane, durable: Lane, id: ProcessId): boolean {
 export const stopReason = (lane: Lane, one: Process): CancelReason | undefined =>
   one.phase === "stopping" ? one.reason : ownerStopReason(lane, one);
 
+/** Whether a process is stopped apart from its call, which may have time to finish. At a shutdown all of it stops. */
+export const isStoppedAlone = (lane: Lane, one: Process): boolean =>
+  ownerStopReason(lane, one) === undefined && !(one.phase === "stopping" && one.reason.kind === "shutdown");
+
 /** Why the call that a process belongs to is being stopped, if it is. */
 export function ownerStopReason({ live }: Lane, one: Process): CancelReason | undefined {
   if (!isCall(one.owner)) return undefined;

@@ -17,7 +17,7 @@ import {
 import { isLive } from "../model/inbox.ts";
 import type { Lane } from "../model/lane.ts";
 import { cancelProcess, feedbackItem, type Process, type ProcessEnd } from "../model/process.ts";
-import { backgroundOf, ownerStopReason, stopReason } from "./covers.ts";
+import { backgroundOf, isStoppedAlone, stopReason } from "./covers.ts";
 import type { Decided } from "./decide-run.ts";
 
 export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): Decided<Answers["begin-process"]> {
@@ -265,7 +265,7 @@ export interface ProcessStop {
 export function demandStops(lane: Lane): readonly ProcessStop[] {
   return lane.processes.live.flatMap((one) => {
     const reason = stopReason(lane, one);
-    return reason === undefined ? [] : [{ id: one.id, reason, alone: ownerStopReason(lane, one) === undefined }];
+    return reason === undefined ? [] : [{ id: one.id, reason, alone: isStoppedAlone(lane, one) }];
   });
 }
 

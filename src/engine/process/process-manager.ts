@@ -168,11 +168,8 @@ export class ProcessManager {
   }
 
   /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
-  stopAll({ decided }: SessionState, ids: readonly ProcessId[], within: StopWithin): void {
-    for (const id of ids) {
-      const owner = decided.processes.live.find((one) => one.id === id)?.owner;
-      this.#live.get(id)?.stop(within, owner !== undefined && isCall(owner) ? "with-call" : undefined);
-    }
+  stopAll(lane: SessionState, ids: readonly ProcessId[], within: StopWithin): void {
+    for (const id of ids) this.#live.get(id)?.stop(within, withCall(lane, id));
   }
 
   /** From now on it is the session's. False: it has ended, or is being stopped. */
@@ -213,7 +210,7 @@ export class ProcessManager {
       const coming = ids.flatMap((id) => this.#live.get(id) ?? []).filter((live) => !waited.has(live));
       for (const live of coming) {
         waited.add(live);
-        live.stop(deadline);
+        live.stop(deadline, reason.kind === "shutdown" ? withCall(lane, live.id) : undefined);
       }
       for (const id of ids) this.#cancel(lane, id, reason);
       // One that is in the log and nowhere else is settled as never started.
@@ -369,5 +366,11 @@ const NO_SPAWNER = (): ControlError =>
   });
 
 const ignore = (): void => {};
+
+/** A process of a call is stopped with it, and one of the session by itself. */
+function withCall({ decided }: SessionState, id: ProcessId): "with-call" | undefined {
+  const owner = decided.processes.live.find((one) => one.id === id)?.owner;
+  return owner !== undefined && isCall(owner) ? "with-call" : undefined;
+}
 
 const isCall = (owner: CallId | SessionId): owner is CallId => owner.startsWith("call_");

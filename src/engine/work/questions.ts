@@ -3,11 +3,12 @@
 import { ControlError } from "../../core/errors.ts";
 import { QUESTION_MS } from "../../core/limits.ts";
 import type { CancelReceipt, Outcome } from "../../core/model/cancel.ts";
-import type { Answer, Command, CommandOf } from "../../core/model/command.ts";
+import type { Answer, CommandOf } from "../../core/model/command.ts";
 import { type QuestionId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
 import type { AnswerReceipt, QuestionOutcome, QuestionReply, Subject } from "../../core/model/question.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
+import type { Submit } from "../cancels.ts";
 import type { Waiters } from "../ends/waiters.ts";
 import type { Commit } from "../log/commit.ts";
 import { readAll } from "../log/replay.ts";
@@ -22,7 +23,7 @@ interface Parts {
   readonly lanes: SessionRegistry;
   readonly waiters: Waiters;
   /** With an idempotency key, the same request again gets the same answer. */
-  readonly submit: <C extends Command>(lane: SessionState, command: C, key: string | undefined) => Promise<Answer<C>>;
+  readonly submit: Submit;
 }
 
 export interface Inquiry {
@@ -79,7 +80,7 @@ export class Questions {
       ...(digest === undefined ? {} : { digest }),
     };
     const lane = this.#parts.lanes.get(session);
-    const receipt = await this.#parts.submit(lane, command, key);
+    const receipt = await this.#parts.submit(lane, command, { key });
     if (receipt.kind !== "unknown") return receipt;
     const ending = await this.#ended(lane, id);
     return ending === undefined ? receipt : { kind: "settled", ending };
@@ -90,7 +91,7 @@ export class Questions {
     const session = await this.#sessionOf(command.questionId);
     if (session === undefined) return { kind: "unknown" };
     const lane = this.#parts.lanes.get(session);
-    const receipt = await this.#parts.submit(lane, command, key);
+    const receipt = await this.#parts.submit(lane, command, { key });
     if (receipt.kind !== "unknown") return receipt;
     const ending = await this.#ended(lane, command.questionId);
     return ending === undefined ? receipt : { kind: "settled", outcome: outcomeOf(ending) };
