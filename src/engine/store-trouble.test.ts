@@ -1,13 +1,13 @@
 // A store in trouble: every receipt is true, stops still work, and everything continues once the store is well again.
 import { describe, expect, test } from "vitest";
-import { gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { gate, logOf, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
 import { RETRY_FIRST_MS } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Appended, Batch, Store } from "../ports/store.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { systemClock } from "../system/system-clock.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
 
 type Append = (batch: Batch, real: Store) => Promise<Appended>;
 
@@ -69,6 +69,38 @@ describe("G28: a full store", () => {
     });
     set(undefined);
     expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user", note: "stop" } });
+  });
+
+  test("the stop of an approval is kept, and its call never begins", async () => {
+    const clock = manualClock();
+    const { store, set } = troubled(clock);
+    let executed = 0;
+    const write = (): void => {
+      executed += 1;
+    };
+    const { belay } = await openTestBelay(
+      { work: async (turn) => void (await turn.call("write", null, write, { approval: true })) },
+      { store, clock },
+    );
+    const session = await belay.createSession();
+    const run = session.prompt("work");
+    await settled();
+    const [question] = await session.questions();
+    set(full);
+    await expect(belay.cancel(question?.id ?? "")).rejects.toMatchObject({
+      code: "store_full",
+      message: expect.stringContaining("carried out"),
+    });
+    await expect(belay.questions.answer(question?.id ?? "", { allow: true })).rejects.toMatchObject({
+      code: "store_full",
+    });
+    set(undefined);
+    await clock.advance(RETRY_FIRST_MS);
+    expect(await run.outcome).toMatchObject({ kind: "completed" });
+    expect((await logOf(session)).filter(({ type }) => type === "question.settled")).toEqual([
+      expect.objectContaining({ ending: { kind: "withdrawn", reason: { kind: "user" } } }),
+    ]);
+    expect(executed).toBe(0);
   });
 
   test("an interrupt that is refused stops nothing", async () => {

@@ -31,7 +31,9 @@ import {
   exactStops,
   isBeginning,
   isCancel,
+  isKept,
   isLasting,
+  isStop,
   isTaken,
   learn,
   mayLand,
@@ -136,7 +138,7 @@ export class Commit {
     else if (phase === "loading") lane.received.push(entry);
     else if (needsLease(entry) && lane.epoch === undefined) entry.reject(drivenElsewhere(lane));
     else if (health.kind === "well" || isTaken(entry, health, this.#clock.elapsed())) this.#decide(lane, entry);
-    else if (isLasting(entry)) this.#keep(lane, entry, health);
+    else if (isKept(entry, health)) this.#keep(lane, entry, health);
     else entry.reject(health.error);
   }
 
@@ -149,7 +151,7 @@ export class Commit {
     if (isOnly && entry.events.length + entry.memos.length === 0) {
       lane.pending = [];
       entry.resolve(entry.answer);
-    } else if (isCancel(entry.command)) notRecorded(entry, health.error);
+    } else if (isStop(entry.command)) notRecorded(entry, health.error);
   }
 
   #decide(lane: SessionState, entry: Pending): void {
@@ -319,18 +321,19 @@ export class Commit {
     const unknown = lane.health.kind === "unknown" ? flight : undefined;
     if (unknown === undefined) lane.flight = undefined;
     const entries = [...(flight?.entries ?? []), ...lane.pending];
-    const isKept = lane.health.kind === "refusing" && scope === "new" ? (one: Pending) => !isBeginning(one) : isLasting;
+    const isNew = lane.health.kind === "refusing" && scope === "new";
+    const keeps = (one: Pending): boolean => (isNew ? !isBeginning(one) : isKept(one, lane.health));
     const isSent = maySend(lane.health, this.#clock.elapsed());
     for (const entry of entries) {
-      if (!isKept(entry)) entry.reject(error);
-      else if (!isSent && isCancel(entry.command)) notRecorded(entry, error); // @fault stop-told-before-it-is-recorded
+      if (!keeps(entry)) entry.reject(error);
+      else if (!isSent && isStop(entry.command)) notRecorded(entry, error); // @fault stop-told-before-it-is-recorded
     }
     // A batch in doubt stays decided until the log has been read: a stop must cover what may have been accepted.
     const again = unknown === undefined ? entries : lane.pending;
     lane.pending = [];
     // @fault refused-prompt-stays-decided, refused-stays-decided
     lane.decided = unknown === undefined ? lane.durable : unknown.after;
-    const stays = (entry: Pending): boolean => isKept(entry) || mayLand(entry);
+    const stays = (entry: Pending): boolean => keeps(entry) || mayLand(entry);
     // @fault refused-and-recorded
     for (const entry of stopsBeforeEnds(again)) if (stays(entry)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);

@@ -21,6 +21,17 @@ export const isCancel = (command: Command | undefined): boolean =>
 export const isLasting = ({ command }: Pick<Pending, "command">): boolean =>
   command !== undefined && (isCancel(command) || LASTING.has(command.type));
 
+/** Requests to stop, also those of which only the log knows whether there is something left to stop. */
+export const isStop = (command: Command | undefined): boolean =>
+  isCancel(command) || command?.type === "cancel-question";
+
+/**
+ * Whether it is kept while the store is in trouble. The stop of a question is kept while it is known that no answer to
+ * the question is on its way to the log, and once its caller was answered that it is carried out.
+ */
+export const isKept = (entry: Pick<Pending, "command" | "isReported">, health: Health): boolean =>
+  isLasting(entry) || entry.isReported === true || (isStop(entry.command) && health.kind === "refusing");
+
 /** Whether a batch with it may be in the log, or may still be written. */
 // @fault doubtful-batch-dropped
 export const mayLand = ({ flights = [] }: Pick<Pending, "flights">): boolean =>
@@ -36,7 +47,7 @@ export const isTaken = (entry: Pending, health: Health, now: number): boolean =>
 
 /** What of a refused batch was refused, as far as its entries tell. */
 export function refusedIn(entries: readonly Pending[]): Refused {
-  const refusable = entries.filter((entry) => !isLasting(entry) && !mayLand(entry));
+  const refusable = entries.filter((entry) => !isLasting(entry) && !isStop(entry.command) && !mayLand(entry));
   if (refusable.some(isBeginning)) return "new";
   return refusable.length === 0 ? "all" : "refusable";
 }
