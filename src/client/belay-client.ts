@@ -5,6 +5,7 @@
 // 2. Closing it ends what it waits for, and nothing at the server.
 
 import { ControlError } from "../core/errors.ts";
+import { CALL_WAIT_MS } from "../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/model/ids.ts";
 import type { Prompt } from "../core/model/prompt.ts";
@@ -47,7 +48,7 @@ import { openRun } from "./open-run.ts";
 import { ClientAnswers } from "./questions.ts";
 import { type Random, webRandom } from "./random.ts";
 import { ClientRun } from "./run.ts";
-import { type AcceptedIn, SendOrder } from "./send-order.ts";
+import type { AcceptedIn } from "./send-order.ts";
 import { ClientSession } from "./session.ts";
 import { cancelPrompt, type KeyReceipt, stopOne } from "./stop.ts";
 import { stopAll } from "./stop-all.ts";
@@ -103,7 +104,6 @@ export async function connectBelay(options: ConnectOptions): Promise<BelayClient
 export class BelayClient implements BelayControl {
   readonly questions: ClientAnswers;
   readonly #connection: Connection;
-  readonly #order = new SendOrder();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -128,14 +128,14 @@ export class BelayClient implements BelayControl {
     rejectTenant(tenant);
     const body = { prompt: checkPrompt(prompt), ...made(title, cwd) };
     const key = this.#once(given);
-    const accepted = this.#order.prompt({ key }, () =>
+    const accepted = this.#connection.order.prompt({ key }, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: "/v1/runs", body, key }),
     );
     return new ClientRun(this.#connection, { sessionId: undefined, accepted, prompt: { key } });
   }
 
   session(id: string): ClientSession {
-    return new ClientSession(this.#connection, this.#order, checkSession(id));
+    return new ClientSession(this.#connection, checkSession(id));
   }
 
   async sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
@@ -177,18 +177,18 @@ export class BelayClient implements BelayControl {
       throw invalid("A question ends at once: there is nothing to wait for.");
     }
     const path = `/v1/${collection}/${target}/cancel`;
-    return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
+    const limit = collection === "calls" || collection === "processes" ? (waitMs ?? CALL_WAIT_MS) : waitMs;
+    const request = { path, body: { reason, remind }, key: this.#once(key), waitMs: limit };
+    return stopOne(this.#connection, undefined, request);
   }
 
   async cancelPrompt(key: string, options: PromptCancelOptions & TenantScope = {}): Promise<KeyReceipt> {
-    const { reason, key: once, early = false, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
+    const { reason, key: once, early, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     rejectTenant(tenant);
     const named = checkKey(key);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    const isOnItsWay =
-      early || this.#order.unanswered().some((one) => one.sessionId === undefined && one.key === named);
-    return cancelPrompt(this.#connection, { key: named }, { reason, key: once, early: isOnItsWay });
+    return cancelPrompt(this.#connection, { key: named }, { reason, key: once, early });
   }
 
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
@@ -236,7 +236,7 @@ export class BelayClient implements BelayControl {
   async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
     const { tenant, actor: _, ...wish } = optionsOf(options, "cancelAll()");
     rejectTenant(tenant);
-    return stopAll(this.#connection, this.#order, wish);
+    return stopAll(this.#connection, wish);
   }
 
   /** Where a run that was accepted before stands now. */

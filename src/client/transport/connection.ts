@@ -5,13 +5,16 @@
 //    what it is about.
 // 2. Every wait here ends: by an answer, by its limit, or with the client.
 // 3. The token goes to the address it was given for, and nowhere else.
+// 4. A stop is sent through `stop()` or `stopAll()`, which keep its place among the prompts.
 
 import { ControlError, messageOf } from "../../core/errors.ts";
 import { RESEND_MS_MAX } from "../../core/limits.ts";
 import { cutReason } from "../../core/model/cancel.ts";
+import type { SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ATTEMPTS_MAX, REQUEST_MS } from "../limits.ts";
 import type { Random } from "../random.ts";
+import { SendOrder, type Unanswered } from "../send-order.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
@@ -37,7 +40,7 @@ export interface Ask {
   readonly query?: Query;
   readonly body?: object;
   /** So that the server knows a second sending for what it is. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** `never`: what a second sending would do twice. */
   readonly again?: "never";
   /** How long the server is asked to wait before it answers. */
@@ -47,6 +50,9 @@ export interface Ask {
   /** `patient`: tried for as long as the client has patience, however often that is. */
   readonly attempts?: "patient";
 }
+
+/** A stop as it is sent: once it is recorded it is answered, however long what it stops takes to end. */
+export type StopAsk = Pick<Ask, "path" | "body" | "key"> & { readonly method?: "DELETE" };
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -64,6 +70,7 @@ export class Connection {
   readonly chance: Random;
   readonly where: string;
   readonly patienceMs: number;
+  readonly order = new SendOrder();
   readonly #parts: ConnectionParts;
   readonly #shared: SharedStream | undefined;
   readonly #underWay = new Set<AbortController>();
@@ -108,6 +115,16 @@ export class Connection {
 
   get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
     return this.value<T>({ method: "GET", path, query, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  /** Sends a stop of one thing in a session, or in one that is not known, ahead of what is prompted next. */
+  stop<T>(session: SessionId | undefined, ask: StopAsk): Promise<T> {
+    return this.order.stop(session, () => this.value<T>({ method: "POST", ...ask }));
+  }
+
+  /** Sends a stop of everything in a session, or in all, which names the prompts that have no answer. */
+  stopAll<T>(session: SessionId | undefined, ask: (named: readonly Unanswered[]) => StopAsk): Promise<T> {
+    return this.order.stopAll(session, (named) => this.value<T>({ method: "POST", ...ask(named) }));
   }
 
   backoff(attemptsMax: number = Number.POSITIVE_INFINITY, patienceMs = this.patienceMs): Backoff {

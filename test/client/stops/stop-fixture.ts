@@ -102,6 +102,27 @@ export class StoppableServer {
     }
   }
 
+  /** The prompt behind the stop was accepted after the stop was recorded, or refused. */
+  async recordedInOrder(target: Target): Promise<void> {
+    const types: string[] = [];
+    try {
+      const session = this.belay.session(target.session);
+      const { head } = await session.row();
+      for await (const event of session.events()) {
+        if (!("seq" in event)) continue;
+        const isBehind = event.type === "run.accepted" && event.prompt.text === AFTER;
+        types.push(isBehind ? AFTER : event.type);
+        if (event.seq >= head) break;
+      }
+    } catch (thrown) {
+      if (!isGone(thrown)) throw thrown;
+    }
+    const behind = types.indexOf(AFTER);
+    const stopped = types.findIndex((type) => STOPS.test(type));
+    if (behind === -1 || (stopped !== -1 && stopped < behind)) return;
+    throw new Error(`The prompt behind the stop has overtaken it: ${types.join(", ")}`);
+  }
+
   /** The prompt behind the stop is not covered. */
   afterwards(): Promise<void> {
     return this.#settled(AFTER, "completed");
@@ -126,6 +147,9 @@ export class StoppableServer {
     });
   }
 }
+
+/** The first record of a stop, whatever it is of. Nothing here ends by itself. */
+const STOPS = /^(session\.closed|\w+\.cancel_requested|(run|question|call|process)\.settled)$/;
 
 /** A call that was cut off by a restart has ended as `lost`. */
 const ENDS_OF_CALLS: readonly string[] = ["cancelled", "lost"];

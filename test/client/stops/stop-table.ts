@@ -85,7 +85,8 @@ async function run(open: OpenWay, cell: Cell, skip: (note: string) => void): Pro
     const mayHaveEnded = ENDS_THE_SESSION.has(cell.method) || cell.network === "server restarted";
     if (!mayHaveEnded) isTrue(await sent.receipt);
     await server.stopped(target, { mayBeRefused: ENDS_THE_SESSION.has(cell.method) });
-    if (sent.isFollowed) await server.afterwards();
+    if (sent.isFollowed) await server.recordedInOrder(target);
+    if (sent.isFollowed && FREES_THE_SESSION.has(cell.method)) await server.afterwards();
   } finally {
     await way.close();
     await server.close();
@@ -121,7 +122,8 @@ async function sendOver(way: Way, { method, inFlight, network }: Cell, target: T
     if (unanswered) void way.network?.plan("prompt", { kind: "drop-answer" });
     void way.network?.plan("stop", { kind: "drop-answer" });
   }
-  const isFollowed = FREES_THE_SESSION.has(method) && !hasOwnSession(inFlight) && way.prompt !== undefined;
+  const isAlone = !FREES_THE_SESSION.has(method) && way.follows?.(method, target) !== undefined;
+  const isFollowed = !hasOwnSession(inFlight) && way.prompt !== undefined && !isAlone;
   const prompted = unanswered ? way.prompt?.(target, inFlight) : undefined;
   const stopped = stop(target);
   const followed = isFollowed ? way.prompt?.({ ...target, key: AFTER }, AFTER) : undefined;

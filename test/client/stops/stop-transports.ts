@@ -34,6 +34,8 @@ export interface Way {
   readonly stops: Readonly<Record<Method, Stop | string>>;
   /** What a protocol does not let a method stop, and why. */
   readonly spares?: Readonly<Partial<Record<Method, Partial<Record<InFlight, string>>>>>;
+  /** Behind what, besides stops of a whole session, no prompt is sent here, and why. */
+  follows?(method: Method, target: Target): string | undefined;
   /** What happens to requests on the network. Undefined: there is none. */
   readonly network: Network | undefined;
   restart(): Promise<void>;
@@ -258,6 +260,10 @@ export const bridge: OpenWay = async (server) => {
     return stop("run/cancel", runOf(target));
   };
   return {
+    follows: (method, { inFlight }) => {
+      const isOfCall = method === "session.cancelCall" || (method === "belay.cancel" && inFlight === "a call");
+      return isOfCall ? "a call may be named by the model's own id, which is looked up first" : undefined;
+    },
     newSession: () => host.newSession(),
     prompt: ({ session, key }, prompt) => {
       host.send({ id: key, method: "session/prompt", params: { sessionId: session, prompt, key } });
@@ -319,6 +325,7 @@ const acp =
       return stop("_belay/run/cancel", { runId: target.runId });
     };
     return {
+      follows: () => "a prompt is answered when it ends, which it does not behind a stop of one thing",
       newSession: () => editor.newSession(tmpdir()),
       prompt: ({ session }, text) => {
         const request = editor.prompt(session, text);
