@@ -74,9 +74,9 @@ export interface ConnectOptions {
   /** Instead of the platform's own `fetch`. */
   readonly fetch?: Fetch;
   /**
-   * Over what the client follows and waits. `shared`: one connection for everything, so that a browser always has one
-   * left for a stop. `separate`: a request for each. Default `shared`; with a `socket` or a `fetch` of your own,
-   * `separate`.
+   * Over what the client follows, waits and stops. `shared`: one connection for all of that, and in a browser, or with
+   * a `fetch` of your own, at most four for anything else, so that no stop waits for one. `separate`: a request for
+   * each. Default `shared`; with a `socket`, or outside of a browser with a `fetch` of your own, `separate`.
    */
   readonly streams?: "shared" | "separate";
   /** For tests: time and chance that can be foreseen. */
@@ -88,10 +88,13 @@ export interface ConnectOptions {
 export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
   const { patienceMs = PATIENCE_MS, clock = webClock, chance = webRandom, token } = checkOptions(options);
   const door = await doorOf(options);
-  const { streams = options.socket === undefined && options.fetch === undefined ? "shared" : "separate" } = options;
+  const { fetch, socket } = options;
+  const isBrowser = (globalThis as { location?: object }).location !== undefined;
+  const { streams = socket === undefined && (fetch === undefined || isBrowser) ? "shared" : "separate" } = options;
   const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
+  const isCrowded = open !== undefined && (isBrowser || fetch !== undefined);
   const { absentMs = patienceMs } = options;
-  const connection = new Connection({ ...door, open, token, clock, chance, patienceMs, absentMs });
+  const connection = new Connection({ ...door, open, isCrowded, token, clock, chance, patienceMs, absentMs });
   try {
     await connection.get("/v1/sessions", { limit: 1 }, options.signal);
   } catch (thrown) {

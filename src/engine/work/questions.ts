@@ -85,7 +85,7 @@ export class Questions {
     return ending === undefined ? receipt : { kind: "settled", ending };
   }
 
-  /** Takes a question back: one that is live in this very tick, so that nothing that is asked later is decided first. */
+  /** Takes a question back: one that is live in this very tick, before anything that follows. */
   async cancel(command: CommandOf<"cancel-question">, key: string | undefined): Promise<CancelReceipt> {
     const { questionId } = command;
     const session = this.#parts.lanes.sessionOf(runOf(questionId)) ?? (await this.#sessionOf(questionId));
