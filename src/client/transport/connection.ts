@@ -17,7 +17,7 @@ import type { Random } from "../random.ts";
 import { SendOrder, type Unanswered } from "../send-order.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import { Places } from "./places.ts";
-import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+import { answerOf, type Fetch, type FetchInit, type Reply, type Trouble } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
 
 export interface ConnectionParts {
@@ -110,7 +110,7 @@ export class Connection {
     for (;;) {
       const answer = await this.#attempt<T>(ask, kind);
       if ("value" in answer) return answer;
-      const mayRepeat = answer.again && (ask.again !== "never" || answer.untouched === true);
+      const mayRepeat = mayBeWaitedOut(answer, ask) && (ask.again !== "never" || answer.untouched === true);
       const pauseMs = mayRepeat ? backoff.next(answer) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
@@ -207,9 +207,9 @@ export class Connection {
       const dispose = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
       try {
         const reply = await this.#send(withQuery(ask.path, ask.query), headOf(ask), stop.signal, kind);
-        if (reply.status < 200 || reply.status >= 300) return await troubleOf(reply, this.where);
+        const answer = await answerOf(reply, this.where);
         // The edge: what the server answers is what the API says it answers.
-        return { status: reply.status, value: (await jsonOf(reply, this.where)) as T };
+        return "value" in answer ? { status: reply.status, value: answer.value as T } : answer;
       } catch (thrown) {
         if (thrown instanceof ControlError) return { error: thrown, again: false, afterMs: 0 };
         const why = stop.signal.reason === LATE ? LATE : thrown;
@@ -236,6 +236,10 @@ export class Connection {
     });
   }
 }
+
+/** A page of a proxy passes. What is known by its key, or waited for, is sent until the server itself answers. */
+const mayBeWaitedOut = ({ again, foreign }: Trouble, { key, attempts }: Ask): boolean =>
+  again || (foreign === true && (key !== undefined || attempts === "patient"));
 
 /** How a request travels. `short`: nothing but its answer is waited for. */
 type Kind = "stop" | "long" | "short";
