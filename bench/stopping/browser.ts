@@ -1,5 +1,6 @@
-// A stop in a real Chromium, which has six connections to a server for all of its tabs: ten tabs watch fifty runs, and
-// one of them stops runs one after the other. The floor is a bare request of the same page to the same server.
+// A stop in a real Chromium, which has six connections to a server for all of its tabs: ten tabs watch fifty runs each,
+// and one of them stops runs and sessions one after the other, and then everything. The floor is a bare request of the
+// same page to the same server.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,19 +14,32 @@ import { ascending, percentile, round } from "../report.ts";
 const TABS = 10;
 const RUNS = 50;
 const STOPS = 200;
+const STOPS_OF_ALL = 5;
 
 const folder = mkdtempSync(join(tmpdir(), "belay-bench-"));
-const belay = await openBelay({ store: join(folder, "browser.db"), agent, liveRunsMax: 2 * RUNS });
+const belay = await openBelay({ store: join(folder, "browser.db"), agent, liveRunsMax: 2 * TABS * RUNS });
 const server = await realServer(belay, 0, clientPages);
 const browser = await openBrowser();
 
-const STOP = `(async () => {
-  const id = await belay.watchRun("wait");
+/** Milliseconds until the receipt. */
+const timed = (stop: string): string => `(async () => {
+  const run = await belay.client.run(await belay.watchRun("wait"));
   const from = performance.now();
-  const receipt = await belay.client.cancel(id);
+  const receipt = await ${stop};
   if (receipt.kind !== "stopping") throw new Error(receipt.kind);
   return performance.now() - from;
 })()`;
+const STOP_RUN = timed("belay.client.cancel(run.id)");
+const STOP_SESSION = timed("belay.client.session(run.sessionId).cancel()");
+
+const STOP_ALL = `(async () => {
+  const from = performance.now();
+  const covered = await belay.client.cancelAll();
+  if (covered.length < ${TABS * RUNS}) throw new Error(String(covered.length));
+  return performance.now() - from;
+})()`;
+
+const WATCH = `Promise.all(Array.from({ length: ${RUNS} }, () => belay.watchRun("wait")))`;
 
 const REQUEST = `(async () => {
   const from = performance.now();
@@ -34,22 +48,33 @@ const REQUEST = `(async () => {
 })()`;
 
 try {
-  const tabs = [];
-  for (let index = 0; index < TABS; index += 1) {
-    const tab = await openPage(browser.context, server.url);
-    await tab.evaluate(`Promise.all(Array.from({ length: ${RUNS / TABS} }, () => belay.watchRun("wait")))`);
-    tabs.push(tab);
-  }
+  const tabs: Awaited<ReturnType<typeof openPage>>[] = [];
+  for (let index = 0; index < TABS; index += 1) tabs.push(await openPage(browser.context, server.url));
+  const watch = async (): Promise<void> => {
+    for (const tab of tabs) await tab.evaluate(WATCH);
+  };
   const [tab] = tabs;
   if (tab === undefined) throw new Error("No tab was opened.");
-  const stops: number[] = [];
+  await watch();
+  const runs: number[] = [];
+  const sessions: number[] = [];
   const requests: number[] = [];
   for (let index = 0; index < STOPS; index += 1) {
-    stops.push(Number(await tab.evaluate(STOP)));
+    runs.push(Number(await tab.evaluate(STOP_RUN)));
+    sessions.push(Number(await tab.evaluate(STOP_SESSION)));
     requests.push(Number(await tab.evaluate(REQUEST)));
   }
+  const everything: number[] = [];
+  for (let index = 0; index < STOPS_OF_ALL; index += 1) {
+    if (index > 0) await watch();
+    everything.push(Number(await tab.evaluate(STOP_ALL)));
+  }
   const of = (values: readonly number[], part: number): number => round(percentile(ascending(values), part));
-  const ours = { browserStopP50Ms: of(stops, 0.5), browserStopP99Ms: of(stops, 0.99) };
+  const ours = {
+    ...{ browserStopP50Ms: of(runs, 0.5), browserStopP99Ms: of(runs, 0.99) },
+    ...{ browserStopSessionP50Ms: of(sessions, 0.5), browserStopSessionP99Ms: of(sessions, 0.99) },
+    browserStopAllP50Ms: of(everything, 0.5),
+  };
   const floor = { browserRequestP50Ms: of(requests, 0.5), browserRequestP99Ms: of(requests, 0.99) };
   const ratios = { browserStopOverRequestP50: round(ours.browserStopP50Ms / floor.browserRequestP50Ms) };
   process.stdout.write(JSON.stringify({ ours, floor, ratios }));

@@ -16,8 +16,9 @@ const GOALS: readonly { readonly of: keyof Figures; readonly figure: string; rea
   { of: "ratios", figure: "deltasStalledVsNone", atMost: 1.5 },
   { of: "ours", figure: "deltasLongestBlockMsReadingFollower", atMost: 20 },
   { of: "ours", figure: "deltasLongestBlockMsStalledFollower", atMost: 20 },
-  // Ten tabs, fifty watched runs, to the receipt.
+  // Ten tabs with fifty watched runs each, to the receipt.
   { of: "ours", figure: "browserStopP99Ms", atMost: 100 },
+  { of: "ours", figure: "browserStopSessionP99Ms", atMost: 100 },
   { of: "ratios", figure: "runAfter1000Over10", atMost: 1.2 },
   { of: "ratios", figure: "runAfter10000Over10", atMost: 1.2 },
 ];

@@ -5,6 +5,7 @@
 // 2. Closing it ends what it waits for, and nothing at the server.
 
 import { ControlError } from "../core/errors.ts";
+import { CALL_WAIT_MS } from "../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../core/model/cancel.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, runOf, type SessionId } from "../core/model/ids.ts";
 import type { Prompt } from "../core/model/prompt.ts";
@@ -47,7 +48,7 @@ import { openRun } from "./open-run.ts";
 import { ClientAnswers } from "./questions.ts";
 import { type Random, webRandom } from "./random.ts";
 import { ClientRun } from "./run.ts";
-import { type AcceptedIn, SendOrder } from "./send-order.ts";
+import type { AcceptedIn } from "./send-order.ts";
 import { ClientSession } from "./session.ts";
 import { cancelPrompt, type KeyReceipt, stopOne } from "./stop.ts";
 import { stopAll } from "./stop-all.ts";
@@ -73,9 +74,9 @@ export interface ConnectOptions {
   /** Instead of the platform's own `fetch`. */
   readonly fetch?: Fetch;
   /**
-   * Over what the client follows and waits. `shared`: one connection for everything, so that a browser always has one
-   * left for a stop. `separate`: a request for each. Default `shared`; with a `socket` or a `fetch` of your own,
-   * `separate`.
+   * Over what the client follows, waits and stops. `shared`: one connection for all of that, and in a browser, or with
+   * a `fetch` of your own, at most four for anything else, so that no stop waits for one. `separate`: a request for
+   * each. Default `shared`; with a `socket`, or outside of a browser with a `fetch` of your own, `separate`.
    */
   readonly streams?: "shared" | "separate";
   /** For tests: time and chance that can be foreseen. */
@@ -87,10 +88,13 @@ export interface ConnectOptions {
 export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
   const { patienceMs = PATIENCE_MS, clock = webClock, chance = webRandom, token } = checkOptions(options);
   const door = await doorOf(options);
-  const { streams = options.socket === undefined && options.fetch === undefined ? "shared" : "separate" } = options;
+  const { fetch, socket } = options;
+  const isBrowser = (globalThis as { location?: object }).location !== undefined;
+  const { streams = socket === undefined && (fetch === undefined || isBrowser) ? "shared" : "separate" } = options;
   const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
+  const isCrowded = open !== undefined && (isBrowser || fetch !== undefined);
   const { absentMs = patienceMs } = options;
-  const connection = new Connection({ ...door, open, token, clock, chance, patienceMs, absentMs });
+  const connection = new Connection({ ...door, open, isCrowded, token, clock, chance, patienceMs, absentMs });
   try {
     await connection.get("/v1/sessions", { limit: 1 }, options.signal);
   } catch (thrown) {
@@ -103,7 +107,6 @@ export async function connectBelay(options: ConnectOptions): Promise<BelayClient
 export class BelayClient implements BelayControl {
   readonly questions: ClientAnswers;
   readonly #connection: Connection;
-  readonly #order = new SendOrder();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -128,14 +131,14 @@ export class BelayClient implements BelayControl {
     rejectTenant(tenant);
     const body = { prompt: checkPrompt(prompt), ...made(title, cwd) };
     const key = this.#once(given);
-    const accepted = this.#order.prompt({ key }, () =>
+    const accepted = this.#connection.order.prompt({ key }, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: "/v1/runs", body, key }),
     );
     return new ClientRun(this.#connection, { sessionId: undefined, accepted, prompt: { key } });
   }
 
   session(id: string): ClientSession {
-    return new ClientSession(this.#connection, this.#order, checkSession(id));
+    return new ClientSession(this.#connection, checkSession(id));
   }
 
   async sessions(page: SessionsPage = {}): Promise<readonly SessionRow[]> {
@@ -177,18 +180,18 @@ export class BelayClient implements BelayControl {
       throw invalid("A question ends at once: there is nothing to wait for.");
     }
     const path = `/v1/${collection}/${target}/cancel`;
-    return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
+    const limit = collection === "calls" || collection === "processes" ? (waitMs ?? CALL_WAIT_MS) : waitMs;
+    const request = { path, body: { reason, remind }, key: this.#once(key), waitMs: limit };
+    return stopOne(this.#connection, undefined, request);
   }
 
   async cancelPrompt(key: string, options: PromptCancelOptions & TenantScope = {}): Promise<KeyReceipt> {
-    const { reason, key: once, early = false, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
+    const { reason, key: once, early, tenant, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     rejectTenant(tenant);
     const named = checkKey(key);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    const isOnItsWay =
-      early || this.#order.unanswered().some((one) => one.sessionId === undefined && one.key === named);
-    return cancelPrompt(this.#connection, { key: named }, { reason, key: once, early: isOnItsWay });
+    return cancelPrompt(this.#connection, { key: named }, { reason, key: once, early });
   }
 
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
@@ -236,7 +239,7 @@ export class BelayClient implements BelayControl {
   async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
     const { tenant, actor: _, ...wish } = optionsOf(options, "cancelAll()");
     rejectTenant(tenant);
-    return stopAll(this.#connection, this.#order, wish);
+    return stopAll(this.#connection, wish);
   }
 
   /** Where a run that was accepted before stands now. */

@@ -184,7 +184,7 @@ describe("a server at fault", () => {
   );
 
   test("that answers with something else than a stream is named", async () => {
-    await using house = await connected();
+    await using house = await connected({ patienceMs: 0 });
     const reader = listen(house);
     (await house.server.next(STREAM)).text(200, "hello", { "content-type": "text/plain" });
     await expect(reader.over).rejects.toMatchObject({
@@ -192,6 +192,18 @@ describe("a server at fault", () => {
       message: expect.stringContaining("text/plain"),
     });
   });
+});
+
+test("a stream that meets a page of a proxy is opened again", async () => {
+  await using house = await connected();
+  const reader = listen(house);
+  (await house.server.next(STREAM)).text(200, "<h1>Back soon</h1>", { "content-type": "text/html" });
+  await house.passPause();
+  (await house.server.next(STREAM)).text(404, "default backend - 404");
+  await house.passPause();
+  (await opened(house)).events(1);
+  await reader.until(1);
+  expect(reader.seqs()).toEqual([1]);
 });
 
 describe("what a stream says besides events", () => {

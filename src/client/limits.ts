@@ -34,6 +34,9 @@ export const SILENCE_MS = 45_000;
 /** How long a stop waits for the shared connection to open before it is sent by itself. */
 export const STOP_OPEN_MS = 500;
 
+/** Short requests at once, besides stops: two of the six connections that a browser has are left. */
+export const SHORT_REQUESTS_MAX = 4;
+
 /** A request that the server has not confirmed by then has gone into a dead connection, which is given up. */
 export const RECEIVED_MS = 15_000;
 

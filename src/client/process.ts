@@ -76,7 +76,7 @@ export class ClientProcess implements ProcessControl {
     }
     const key = this.#connection.chance.key();
     const request = { path: `${this.#path}/cancel`, body: { reason }, key, waitMs: 0 };
-    const { ended: _, ...receipt } = await stopOne(this.#connection, request);
+    const { ended: _, ...receipt } = await stopOne(this.#connection, this.sessionId, request);
     return receipt;
   }
 

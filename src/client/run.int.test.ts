@@ -1,9 +1,12 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { connected, until } from "../../test/fixtures/connected-client.ts";
 import { type Exchange, eventText } from "../../test/fixtures/scripted-server.ts";
 import { ControlError } from "../core/errors.ts";
 import type { PromptOptions } from "../ports/control.ts";
+import type { BelayClient } from "./belay-client.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
+import type { ClientRun } from "./run.ts";
 
 const PROMPT = "POST /v1/sessions/ses_1/runs";
 const OUTCOME = "GET /v1/runs/run_1/outcome";
@@ -314,13 +317,17 @@ describe("G7: a cancel of a run", () => {
   test("that waits longer than a connection lasts asks again with what is left, under the same key", async () => {
     await using house = await connected();
     const cancelled = house.client.cancel("run_1", { waitMs: WAIT_PIECE_MS + 5000 });
+    const recorded = await house.server.next(BY_ID);
+    expect(recorded.body).toEqual({ waitMs: 0 });
+    recorded.json(200, { ...STOPPING, ended: { kind: "limit", waitMs: 0 } });
     const first = await house.server.next(BY_ID);
     expect(first.body).toEqual({ waitMs: WAIT_PIECE_MS });
     await house.clock.advance(WAIT_PIECE_MS);
     first.json(200, { ...STOPPING, ended: { kind: "limit", waitMs: WAIT_PIECE_MS } });
     const second = await house.server.next(BY_ID);
     expect(second.body).toEqual({ waitMs: 5000 });
-    expect(second.header("idempotency-key")).toBe(first.header("idempotency-key"));
+    const keys = [recorded, first, second].map((one) => one.header("idempotency-key"));
+    expect(new Set(keys).size).toBe(1);
     second.json(200, { kind: "settled", outcome: COMPLETED });
     expect(await cancelled).toEqual({ ...STOPPING, ended: { kind: "settled", outcome: COMPLETED } });
   });
@@ -329,12 +336,45 @@ describe("G7: a cancel of a run", () => {
     await using house = await connected();
     const waitMs = WAIT_PIECE_MS + 5000;
     const cancelled = house.client.cancel("run_1", { waitMs });
-    for (const pieceMs of [WAIT_PIECE_MS, 5000]) {
+    for (const pieceMs of [0, WAIT_PIECE_MS, 5000]) {
       const piece = await house.server.next(BY_ID);
       await house.clock.advance(pieceMs);
       piece.json(200, { ...STOPPING, ended: { kind: "limit", waitMs: pieceMs } });
     }
     expect(await cancelled).toEqual({ ...STOPPING, ended: { kind: "limit", waitMs } });
+  });
+
+  const STOPS: Readonly<Record<string, (client: BelayClient, run: ClientRun) => Promise<unknown>>> = {
+    "run.cancel()": (_, run) => run.cancel(),
+    "run.cancel() that waits for the end": (_, run) => run.cancel({ waitMs: 60_000 }),
+    "cancel() of a run": (client) => client.cancel("run_1"),
+    "cancel() of a call": (client) => client.cancel("call_1.1"),
+    "cancelCall()": (client) => client.session("ses_1").cancelCall("call_1.1"),
+    "cancelPrompt()": (client) => client.session("ses_1").cancelPrompt("k"),
+    "cancelPrompt() of a session of its own": (client) => client.cancelPrompt("k"),
+    "queue.withdraw()": (client) => client.session("ses_1").queue.withdraw("run_1"),
+    "close()": (client) => client.session("ses_1").close(),
+    "delete()": (client) => client.session("ses_1").delete(),
+  };
+
+  test.each(Object.entries(STOPS))("G7: a prompt called after %s is sent when that is recorded", async (_, stop) => {
+    await using house = await connected();
+    const run = house.client.session("ses_1").prompt("a");
+    accept(await house.server.next(PROMPT));
+    await run.accepted;
+    const stopped = stop(house.client, run);
+    const behind = house.client.session("ses_1").prompt("b", { delivery: "steer" });
+    const asked = await house.server.next("");
+    expect(asked.line).toMatch(/^(POST .*\/(cancel|delete)|DELETE .*)$/);
+    // A turn of the event loop in which nothing is held back would send the prompt.
+    await Array.fromAsync({ length: 20 }, () => nextTurn());
+    expect(house.server.heard).toHaveLength(2);
+    asked.json(200, STOPPING);
+    const prompt = await house.server.next(PROMPT);
+    expect(prompt.body).toMatchObject({ prompt: { text: "b" } });
+    accept(prompt, "run_2");
+    await behind.accepted;
+    stopped.catch(() => {});
   });
 
   test("before the acceptance waits for the end as well, if it is asked to", async () => {

@@ -19,7 +19,7 @@ import { follow } from "./follow.ts";
 import { checkKey, ignoreUnhandled, invalid, optionsOf, rejectUnknown } from "./input.ts";
 import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
-import { cancelPrompt, checkWait, type KeyReceipt, type StopCommand, type Stopped, stopOne } from "./stop.ts";
+import { cancelPrompt, checkWait, type Stopped, stopOne, withEnd } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 import { isRefusal } from "./transport/reply.ts";
 
@@ -170,29 +170,22 @@ export class ClientRun implements RunControl {
     rejectUnknown(rest, "cancel() of a run");
     checkWait(waitMs);
     const once = checkKey(key);
+    const connection = this.#connection;
     // What has its key is another run.
     if (this.#refused) return { kind: "unknown" };
     // Under the caller's own key it is always sent the same way, so that the same cancel again is the same request.
     if (this.#known !== undefined && (once === undefined || this.#prompt === undefined)) {
-      return this.#cancelById(this.#known.runId, { reason, waitMs, key: once ?? this.#connection.chance.key() });
+      const { sessionId, runId } = this.#known;
+      const byId = { path: `/v1/runs/${runId}/cancel`, body: { reason }, key: once ?? connection.chance.key() };
+      return stopOne(connection, sessionId, { ...byId, waitMs });
     }
     // By the key the prompt was sent with: it may have arrived, be on its way, or have lost its answer.
     if (this.#prompt === undefined) return { kind: "unknown" };
-    const sent = { reason, key: once, early: true };
-    return this.#waited(await cancelPrompt(this.#connection, this.#prompt, sent), { reason, waitMs });
-  }
-
-  async #waited(receipt: KeyReceipt, { reason, waitMs }: StopCommand): Promise<Stopped> {
-    if (waitMs === undefined || receipt.kind !== "stopping" || receipt.runId === undefined) return receipt;
-    const waited = await this.#cancelById(receipt.runId, { reason, waitMs });
-    const { ended = waited.kind === "settled" ? ({ kind: "settled", outcome: waited.outcome } as const) : undefined } =
-      waited;
-    return { ...receipt, ...(ended === undefined ? {} : { ended }) };
-  }
-
-  #cancelById(runId: RunId, { reason, waitMs, key }: StopCommand & { readonly key?: string }): Promise<Stopped> {
-    const path = `/v1/runs/${runId}/cancel`;
-    return stopOne(this.#connection, { path, body: { reason }, waitMs, ...(key === undefined ? {} : { key }) });
+    const began = connection.clock.elapsed();
+    const receipt = await cancelPrompt(connection, this.#prompt, { reason, key: once, early: true });
+    if (receipt.kind !== "stopping" || receipt.runId === undefined) return receipt;
+    const wait = { path: `/v1/runs/${receipt.runId}/cancel`, body: { reason }, waitMs, began };
+    return withEnd(connection, receipt, wait);
   }
 }
 

@@ -55,7 +55,7 @@ test("G7: a cancel leaves at once, names what is before it, and holds back what 
   const order = new SendOrder();
   void order.prompt({ sessionId: "ses_1", key: "before" }, send("before"));
   const stop = naming("cancel");
-  void order.stop("ses_1", stop.send);
+  void order.stopAll("ses_1", stop.send);
   void order.prompt({ sessionId: "ses_1", key: "after" }, send("after"));
   expect(sent).toEqual(["before", "cancel"]);
   expect(stop.named).toEqual([{ sessionId: "ses_1", key: "before" }]);
@@ -72,7 +72,7 @@ test("G7: a cancel of everything does so in every session, also in those that ar
   void order.prompt({ key: "new" }, send("new"));
   void order.prompt({ sessionId: "ses_1", key: "a" }, send("a"));
   const stop = naming("all");
-  void order.stop(undefined, stop.send);
+  void order.stopAll(undefined, stop.send);
   expect(stop.named).toEqual([{ key: "new" }, { sessionId: "ses_1", key: "a" }]);
   void order.prompt({ sessionId: "ses_2", key: "b" }, send("b"));
   void order.prompt({ key: "c" }, send("c"));
@@ -106,7 +106,7 @@ test("G7: a prompt that failed without an answer is named by the next stop; one 
     await fail(name, error);
   }
   const stop = naming("cancel");
-  void order.stop("ses_1", stop.send);
+  void order.stopAll("ses_1", stop.send);
   expect(stop.named.map(({ key }) => key)).toEqual(["proxy", "busy", "gone"]);
   await answer("cancel");
   expect(order.unanswered()).toEqual([]);

@@ -3,8 +3,8 @@
 //
 // Invariants
 // 1. The prompts of a session are sent one after the other, in the order of the calls.
-// 2. A stop waits for nothing. It names the prompts before it that have no answer, so that it covers them even if it
-//    arrives first. What is prompted after it is sent when it is answered.
+// 2. A stop waits for nothing. One of a whole session names the prompts before it that have no answer, so that it
+//    covers them even if it arrives first. What is prompted after any stop is sent when that is answered.
 // 3. A prompt has an answer if it was accepted, or refused by the server itself. Any other failure is no answer.
 
 import { ControlError } from "../core/errors.ts";
@@ -51,15 +51,23 @@ export class SendOrder {
     return accepted;
   }
 
-  /** Sends a stop of a session, or of all, at once. What it has named is the server's to remember once it answers. */
-  stop<T>(session: SessionId | undefined, send: (named: readonly Unanswered[]) => Promise<T>): Promise<T> {
-    const named = this.unanswered(session);
-    const receipt = send(named);
+  /**
+   * Sends a stop of one thing in a session at once. Undefined: it is not known in which, so prompts of all wait.
+   * `named` is the server's to remember once it answers.
+   */
+  stop<T>(session: SessionId | undefined, send: () => Promise<T>, named: readonly Unanswered[] = []): Promise<T> {
+    const receipt = send();
     this.#after(
       session,
       receipt.then(() => this.#forgetLost(named)),
     );
     return receipt;
+  }
+
+  /** The same of everything in a session, or in all. */
+  stopAll<T>(session: SessionId | undefined, send: (named: readonly Unanswered[]) => Promise<T>): Promise<T> {
+    const named = this.unanswered(session);
+    return this.stop(session, () => send(named), named);
   }
 
   #lose(prompt: Unanswered): void {

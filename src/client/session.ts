@@ -1,6 +1,7 @@
 // A session of a server, as its users hold it: prompts in, events out, and a queue that belongs to them.
 
 import { ControlError } from "../core/errors.ts";
+import { CALL_WAIT_MS } from "../core/limits.ts";
 import type { SessionReceipt } from "../core/model/cancel.ts";
 import type { InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
@@ -41,7 +42,7 @@ import {
 import { openRun } from "./open-run.ts";
 import { SessionProcesses } from "./process.ts";
 import { ClientRun } from "./run.ts";
-import type { AcceptedIn, SendOrder } from "./send-order.ts";
+import type { AcceptedIn } from "./send-order.ts";
 import { cancelPrompt, checkWait, type KeyReceipt, type Stopped, stopOne, waitForSession } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 
@@ -50,13 +51,11 @@ export class ClientSession implements SessionControl {
   readonly queue: ClientQueue;
   readonly processes: SessionProcesses;
   readonly #connection: Connection;
-  readonly #order: SendOrder;
   readonly #path: string;
 
-  constructor(connection: Connection, order: SendOrder, id: SessionId) {
+  constructor(connection: Connection, id: SessionId) {
     this.id = id;
     this.#connection = connection;
-    this.#order = order;
     this.#path = `/v1/sessions/${id}`;
     this.queue = new ClientQueue(connection, id);
     this.processes = new SessionProcesses(connection, id);
@@ -72,7 +71,7 @@ export class ClientSession implements SessionControl {
     rejectUnknown(rest, "prompt()");
     const body = { prompt: checkPrompt(prompt), ...(delivery === undefined ? {} : { delivery }) };
     const key = checkKey(given) ?? this.#connection.chance.key();
-    const accepted = this.#order.prompt({ sessionId: this.id, key }, () =>
+    const accepted = this.#connection.order.prompt({ sessionId: this.id, key }, () =>
       this.#connection.value<AcceptedIn>({ method: "POST", path: `${this.#path}/runs`, body, key }),
     );
     return new ClientRun(this.#connection, { sessionId: this.id, accepted, prompt: { sessionId: this.id, key } });
@@ -86,16 +85,16 @@ export class ClientSession implements SessionControl {
     const { reason, waitMs, key: given, background, prompts = [], actor: _, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");
     checkWait(waitMs);
-    const key = this.#once(given);
-    let request = { path: `${this.#path}/cancel`, body: {}, key };
+    const began = this.#connection.clock.elapsed();
+    let request = { path: `${this.#path}/cancel`, body: {}, key: this.#once(given) };
     // Recorded first and waited for afterwards, so that the next prompt need not wait for the end of what was stopped.
-    const receipt = await this.#order.stop(this.id, (named) => {
+    const receipt = await this.#connection.stopAll<SessionReceipt>(this.id, (named) => {
       const keys = [...prompts, ...named.map((one) => one.key)];
       request = { ...request, body: { reason, background, ...(keys.length === 0 ? {} : { prompts: keys }) } };
-      return this.#connection.value<SessionReceipt>({ method: "POST", ...request });
+      return request;
     });
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
-    return waitForSession(this.#connection, { ...request, waitMs });
+    return waitForSession(this.#connection, { ...request, waitMs, began });
   }
 
   call(id: string): Promise<CallView> {
@@ -103,29 +102,25 @@ export class ClientSession implements SessionControl {
   }
 
   async cancelCall(id: string, options: CancelOptions = {}): Promise<Stopped> {
-    const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancelCall()");
+    const { reason, waitMs = CALL_WAIT_MS, remind, key, ...rest } = optionsOf(options, "cancelCall()");
     rejectUnknown(rest, "cancelCall()");
     const path = `${this.#path}/calls/${encodeURIComponent(id)}/cancel`;
-    return stopOne(this.#connection, { path, body: { reason, remind }, key: this.#once(key), waitMs });
+    return stopOne(this.#connection, this.id, { path, body: { reason, remind }, key: this.#once(key), waitMs });
   }
 
   async cancelPrompt(prompt: string, options: PromptCancelOptions = {}): Promise<KeyReceipt> {
-    const { reason, key, early = false, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
+    const { reason, key, early, actor: _, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     const named = checkKey(prompt);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    const isOnItsWay = early || this.#order.unanswered(this.id).some((one) => one.key === named);
-    return cancelPrompt(this.#connection, { sessionId: this.id, key: named }, { reason, key, early: isOnItsWay });
+    return cancelPrompt(this.#connection, { sessionId: this.id, key: named }, { reason, key, early });
   }
 
   async close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
     const { reason, key: given, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
     const body = reason === undefined ? {} : { body: { reason } };
-    const key = this.#once(given);
-    return this.#order.stop(this.id, () =>
-      this.#connection.value<SessionReceipt>({ method: "DELETE", path: this.#path, key, ...body }),
-    );
+    return this.#connection.stop(this.id, { method: "DELETE", path: this.#path, key: this.#once(given), ...body });
   }
 
   async *events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
@@ -183,7 +178,7 @@ export class ClientSession implements SessionControl {
     const { reason, ...rest } = optionsOf(options, "delete()");
     rejectUnknown(rest, "delete()");
     const body = reason === undefined ? {} : { reason };
-    return this.#connection.value({ method: "POST", path: `${this.#path}/delete`, body, key: this.#once(undefined) });
+    return this.#connection.stop(this.id, { path: `${this.#path}/delete`, body, key: this.#once(undefined) });
   }
 
   async findRun(key: string): Promise<ClientRun> {
@@ -208,10 +203,12 @@ export class ClientSession implements SessionControl {
 /** The runs that have not begun. */
 export class ClientQueue implements QueueControl {
   readonly #connection: Connection;
+  readonly #session: SessionId;
   readonly #path: string;
 
   constructor(connection: Connection, session: SessionId) {
     this.#connection = connection;
+    this.#session = session;
     this.#path = `/v1/sessions/${session}/queue`;
   }
 
@@ -221,34 +218,35 @@ export class ClientQueue implements QueueControl {
 
   async edit(run: string, prompt: string | Prompt, options: Keyed = {}): Promise<QueueReceipt> {
     const keyed = optionsOf(options, "edit()");
-    return this.#change("PATCH", run, { prompt: checkPrompt(prompt) }, keyed);
+    return this.#change(run, { prompt: checkPrompt(prompt) }, keyed);
   }
 
   async move(run: string, to: QueuePlace, options: Keyed = {}): Promise<QueueReceipt> {
-    return this.#change("PATCH", run, { move: to }, optionsOf(options, "move()"));
+    return this.#change(run, { move: to }, optionsOf(options, "move()"));
   }
 
   async withdraw(run: string, options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<QueueReceipt> {
     const { reason, ...keyed } = optionsOf(options, "withdraw()");
-    return this.#change("DELETE", run, reason === undefined ? undefined : { reason }, keyed);
+    const body = reason === undefined ? {} : { body: { reason } };
+    const ask = { method: "DELETE", ...this.#named(run, keyed), ...body } as const;
+    return carriedOut(await this.#connection.stop<QueueReceipt>(this.#session, ask));
   }
 
   async steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {
-    return this.#change("PATCH", run, { steer: true }, optionsOf(options, "steer()"));
+    return this.#change(run, { steer: true }, optionsOf(options, "steer()"));
   }
 
-  async #change(
-    method: "PATCH" | "DELETE",
-    run: string,
-    body: object | undefined,
-    { key, ...rest }: Keyed,
-  ): Promise<QueueReceipt> {
-    rejectUnknown(rest, "A change of the queue");
-    const path = `${this.#path}/${checkRun(run)}`;
-    const once = checkKey(key) ?? this.#connection.chance.key();
-    const asked = { method, path, key: once, ...(body === undefined ? {} : { body }) };
-    const receipt = await this.#connection.value<QueueReceipt>(asked);
-    if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
-    return receipt;
+  async #change(run: string, body: object, keyed: Keyed): Promise<QueueReceipt> {
+    return carriedOut(await this.#connection.value({ method: "PATCH", body, ...this.#named(run, keyed) }));
   }
+
+  #named(run: string, { key, ...rest }: Keyed): { readonly path: string; readonly key: string } {
+    rejectUnknown(rest, "A change of the queue");
+    return { path: `${this.#path}/${checkRun(run)}`, key: checkKey(key) ?? this.#connection.chance.key() };
+  }
+}
+
+function carriedOut(receipt: QueueReceipt): QueueReceipt {
+  if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
+  return receipt;
 }

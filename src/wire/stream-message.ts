@@ -6,7 +6,7 @@ export type StreamUp =
   | {
       readonly type: "request";
       readonly id: string;
-      readonly method: "GET" | "POST";
+      readonly method: "GET" | "POST" | "DELETE";
       /** With its query. */
       readonly path: string;
       readonly lastEventId?: string | undefined;

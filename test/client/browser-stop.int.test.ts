@@ -5,12 +5,15 @@ import type { Agent } from "../../src/ports/agent.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { chromiumPath, openBrowser, type TestBrowser } from "../fixtures/browser.ts";
 import { clientPages, openPage, withoutWebSockets } from "../fixtures/browser-client.ts";
+import { heldAcceptance } from "../fixtures/held-acceptance.ts";
 import { agent as obedientAgent } from "../fixtures/obedient-agent.ts";
 import { type RealServer, realServer } from "../fixtures/real-server.ts";
 
 interface Opened {
   readonly server: RealServer;
   readonly belay: Awaited<ReturnType<typeof openBelay>>;
+  /** From now on no prompt is accepted until the test is over. */
+  hold(): void;
   page(): Promise<Page>;
 }
 
@@ -28,18 +31,20 @@ describe.runIf(chromiumPath() !== undefined)("a stop in a real Chromium", () => 
     const held = Promise.withResolvers<void>();
     // One that works on although it is stopped, until the test is over.
     const agent: Agent = (turn) => (turn.prompt.text === "hold" ? held.promise : obedientAgent(turn));
-    const belay = await openBelay({ agent, store: ":memory:", graceMs: 60_000, liveRunsMax: 100 });
+    const { store, hold, release } = heldAcceptance();
+    const belay = await openBelay({ agent, store, graceMs: 60_000, liveRunsMax: 100 });
     const server = await realServer(belay, 0, clientPages);
     const own = await browser.context.browser()?.newContext();
     if (own === undefined) throw new Error("The browser opens no more contexts.");
     if (webSockets === "none") await withoutWebSockets(own);
     onTestFinished(async () => {
       held.resolve();
+      release();
       await own.close();
       await server.close();
       await belay.close({ mode: "cancel" });
     });
-    return { server, belay, page: () => openPage(own, server.url) };
+    return { server, belay, hold, page: () => openPage(own, server.url) };
   }
 
   describe.each([["over a WebSocket", undefined] as const, ["without WebSockets", "none"] as const])("%s", (_, how) => {
@@ -62,6 +67,23 @@ describe.runIf(chromiumPath() !== undefined)("a stop in a real Chromium", () => 
       for (let tab = 0; tab < 7; tab += 1) await (await page()).evaluate(`belay.watchSession("${session.id}")`);
       const eighth = await page();
       const receipt = await eighth.evaluate(`belay.client.session("${session.id}").cancel()`);
+      expect(receipt).toMatchObject({ kind: "stopping" });
+    });
+
+    test("G40: three tabs have 24 prompts each without an answer, and a stop of a session arrives", {
+      timeout,
+    }, async () => {
+      const { belay, hold, page } = await opened(how);
+      const session = await belay.createSession();
+      await session.prompt("wait").accepted;
+      const tabs = [await page(), await page(), await page()];
+      hold();
+      for (const tab of tabs) {
+        await tab.evaluate(`(() => {
+          for (let count = 0; count < 24; count += 1) belay.client.prompt("wait").accepted.catch(() => {});
+        })()`);
+      }
+      const receipt = await tabs[2]?.evaluate(`belay.client.session("${session.id}").cancel()`);
       expect(receipt).toMatchObject({ kind: "stopping" });
     });
 

@@ -5,6 +5,12 @@ import { factsOf, type Open, staged } from "./control-fixture.ts";
 
 const CANCELLED = { kind: "cancelled", reason: { kind: "user" } };
 
+function at<T>(list: readonly T[], index: number): T {
+  const one = list[index];
+  if (one === undefined) throw new Error(`There is no ${index} of ${list.length}.`);
+  return one;
+}
+
 export function controlContractStops(name: string, open: Open): void {
   describe(`${name}: stopping`, () => {
     test("G10: a live run is stopped, and every later cancel is told the truth", {
@@ -150,6 +156,39 @@ export function controlContractStops(name: string, open: Open): void {
       }
       expect(await live.outcome).toMatchObject({ kind: "cancelled", reason: { kind: "superseded", by: urgent.id } });
       expect(await queued.outcome).toEqual({ kind: "completed" });
+    });
+
+    test("G40: while seven runs are followed, every stop arrives", async () => {
+      const { agent, control } = await staged(open);
+      const followed = [];
+      for (let count = 0; count < 7; count += 1) {
+        const session = await control.createSession();
+        const run = session.prompt("hello", { key: "k" });
+        const turn = await agent.nextTurn();
+        const events = run[Symbol.asyncIterator]();
+        void run.outcome;
+        await events.next();
+        const queued = session.prompt("later");
+        await queued.accepted;
+        followed.push({ session, run, turn, events, queued });
+      }
+      type Followed = (typeof followed)[number];
+      const stops: ((one: Followed) => Promise<unknown>)[] = [
+        ({ run }) => control.cancel(run.id),
+        ({ run }) => run.cancel(),
+        ({ session }) => session.cancelPrompt("k"),
+        ({ session, queued }) => session.queue.withdraw(queued.id),
+        ({ session }) => session.cancel(),
+        ({ session }) => session.close(),
+        () => control.cancelAll(),
+      ];
+      for (const [index, stop] of stops.entries()) await expect(stop(at(followed, index))).resolves.toBeDefined();
+      for (const { turn, run } of followed) {
+        turn.endCancelled();
+        expect(await run.outcome).toMatchObject({ kind: "cancelled" });
+      }
+      expect(await at(followed, 0).session.delete()).toBeDefined();
+      for (const { events } of followed) await events.return?.(undefined);
     });
 
     test("the same cancel under the same key is the same answer, and touches nothing newer", async () => {

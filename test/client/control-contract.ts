@@ -91,14 +91,14 @@ export function controlContract(name: string, open: Open): void {
 
     test("sessions are listed newest first, and ids are found by their prefix", async () => {
       const { agent, session, control } = await staged(open);
-      for (const id of ["ses_p", "ses_p-2"]) await control.createSession({ id });
+      for (const id of ["ses_prefix", "ses_prefix-2"]) await control.createSession({ id });
       const newest = async (page: SessionsPage): Promise<readonly string[]> =>
         (await control.sessions({ order: "newest", ...page })).map(({ id }) => id);
-      expect(await newest({ limit: 2 })).toEqual(["ses_p-2", "ses_p"]);
-      expect(await newest({ before: "ses_p", limit: 1 })).toEqual([session.id]);
-      await expect((async () => newest({ after: "ses_p" }))()).rejects.toMatchObject({ code: "invalid" });
-      expect(await control.ids("ses_p")).toEqual({ ids: ["ses_p", "ses_p-2"], complete: true });
-      expect(await control.ids("ses_p", { limit: 1 })).toEqual({ ids: ["ses_p"], complete: false });
+      expect(await newest({ limit: 2 })).toEqual(["ses_prefix-2", "ses_prefix"]);
+      expect(await newest({ before: "ses_prefix", limit: 1 })).toEqual([session.id]);
+      await expect((async () => newest({ after: "ses_prefix" }))()).rejects.toMatchObject({ code: "invalid" });
+      expect(await control.ids("ses_prefix")).toEqual({ ids: ["ses_prefix", "ses_prefix-2"], complete: true });
+      expect(await control.ids("ses_prefix", { limit: 1 })).toEqual({ ids: ["ses_prefix"], complete: false });
       expect(await control.ids("nothing")).toEqual({ ids: [], complete: true });
       await expect((async () => control.ids("x".repeat(129)))()).rejects.toMatchObject({ code: "invalid" });
       const run = session.prompt("a live call");

@@ -73,6 +73,34 @@ describe("a request", () => {
     expect(house.server.heard).toHaveLength(1);
   });
 
+  const ODD: readonly (readonly [string, number, string, Readonly<Record<string, string>>])[] = [
+    ["a large error page", 502, "x".repeat(70_000), { "content-type": "text/html" }],
+    ["a page of maintenance", 200, "<h1>Back soon</h1>", { "content-type": "text/html" }],
+    ["a crash page", 500, "oops", {}],
+    ["a proxy that knows no backend", 404, "default backend - 404", {}],
+    ["a redirect", 302, "", { location: "https://login.example.com" }],
+  ];
+
+  test.each(ODD)("G7: a stop that meets %s is sent again, under its key", async (_, status, text, headers) => {
+    await using house = await connected();
+    const stopped = house.client.session("ses_1").cancel();
+    const first = await house.server.next("POST");
+    first.text(status, text, headers);
+    await house.passPause();
+    const second = await house.server.next("POST");
+    expect(second.header("idempotency-key")).toBe(first.header("idempotency-key"));
+    second.json(200, { kind: "idle", runs: [] });
+    expect(await stopped).toEqual({ kind: "idle", runs: [] });
+  });
+
+  test.each([401, 413])("a prompt that a proxy will never let through (%i) is refused at once", async (status) => {
+    await using house = await connected();
+    const { accepted } = house.client.session("ses_1").prompt("hello");
+    (await house.server.next("POST")).text(status, "<h1>No</h1>");
+    await expect(accepted).rejects.toMatchObject({ message: expect.stringContaining(house.server.url) });
+    expect(house.server.heard).toHaveLength(1);
+  });
+
   test("that is redirected is not followed, so that the token stays where it belongs", async () => {
     await using house = await connected();
     const row = house.client.session("ses_1").row();

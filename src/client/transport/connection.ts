@@ -5,15 +5,19 @@
 //    what it is about.
 // 2. Every wait here ends: by an answer, by its limit, or with the client.
 // 3. The token goes to the address it was given for, and nowhere else.
+// 4. A stop is sent through `stop()` or `stopAll()`, which keep its place among the prompts.
 
 import { ControlError, messageOf } from "../../core/errors.ts";
 import { RESEND_MS_MAX } from "../../core/limits.ts";
 import { cutReason } from "../../core/model/cancel.ts";
+import type { SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ATTEMPTS_MAX, REQUEST_MS } from "../limits.ts";
 import type { Random } from "../random.ts";
+import { SendOrder, type Unanswered } from "../send-order.ts";
 import { Backoff, type Patience } from "./backoff.ts";
-import { type Fetch, type FetchInit, jsonOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+import { Places } from "./places.ts";
+import { answerOf, type Fetch, type FetchInit, type Reply, type Trouble } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
 
 export interface ConnectionParts {
@@ -22,8 +26,10 @@ export interface ConnectionParts {
   readonly base: string;
   /** What people are told it is called. */
   readonly where: string;
-  /** How requests that take long share a connection. Undefined: each has its own. */
+  /** How stops and requests that take long share a connection. Undefined: each has its own. */
   readonly open?: OpenCarrier | undefined;
+  /** Whether there are only six connections, so that short requests must not take them all. */
+  readonly isCrowded?: boolean;
   readonly token: string | undefined;
   readonly clock: Clock;
   readonly chance: Random;
@@ -37,7 +43,7 @@ export interface Ask {
   readonly query?: Query;
   readonly body?: object;
   /** So that the server knows a second sending for what it is. */
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** `never`: what a second sending would do twice. */
   readonly again?: "never";
   /** How long the server is asked to wait before it answers. */
@@ -47,6 +53,9 @@ export interface Ask {
   /** `patient`: tried for as long as the client has patience, however often that is. */
   readonly attempts?: "patient";
 }
+
+/** A stop as it is sent: once it is recorded it is answered, however long what it stops takes to end. */
+export type StopAsk = Pick<Ask, "path" | "body" | "key"> & { readonly method?: "DELETE" };
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -64,8 +73,10 @@ export class Connection {
   readonly chance: Random;
   readonly where: string;
   readonly patienceMs: number;
+  readonly order = new SendOrder();
   readonly #parts: ConnectionParts;
   readonly #shared: SharedStream | undefined;
+  readonly #places: Places | undefined;
   readonly #underWay = new Set<AbortController>();
   #closed = false;
 
@@ -76,6 +87,7 @@ export class Connection {
     this.where = parts.where;
     this.patienceMs = parts.patienceMs;
     this.#shared = parts.open && new SharedStream(parts.open, parts.clock);
+    this.#places = parts.isCrowded === true ? new Places(parts.base) : undefined;
   }
 
   /** Lets go of everything that is under way. Nothing at the server is stopped by it. */
@@ -86,15 +98,19 @@ export class Connection {
   }
 
   /** Makes a request, again and again if it must and may, and answers what the server says. */
-  async ask<T>(ask: Ask): Promise<Answered<T>> {
+  ask<T>(ask: Ask): Promise<Answered<T>> {
+    return this.#ask(ask, (ask.waitMs ?? 0) > 0 ? "long" : "short");
+  }
+
+  async #ask<T>(ask: Ask, kind: Kind): Promise<Answered<T>> {
     const endless = ask.attempts === "patient" || this.patienceMs === Number.POSITIVE_INFINITY;
     // The server remembers what was asked under a key for longer than this.
     const patienceMs = ask.key === undefined ? this.patienceMs : Math.min(this.patienceMs, RESEND_MS_MAX);
     const backoff = this.backoff(endless ? Number.POSITIVE_INFINITY : ATTEMPTS_MAX, patienceMs);
     for (;;) {
-      const answer = await this.#attempt<T>(ask);
+      const answer = await this.#attempt<T>(ask, kind);
       if ("value" in answer) return answer;
-      const mayRepeat = answer.again && (ask.again !== "never" || answer.untouched === true);
+      const mayRepeat = mayBeWaitedOut(answer, ask) && (ask.again !== "never" || answer.untouched === true);
       const pauseMs = mayRepeat ? backoff.next(answer) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
@@ -108,6 +124,20 @@ export class Connection {
 
   get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
     return this.value<T>({ method: "GET", path, query, ...(signal === undefined ? {} : { signal }) });
+  }
+
+  /** Sends a stop of one thing in a session, or in one that is not known, ahead of what is prompted next. */
+  stop<T>(session: SessionId | undefined, ask: StopAsk): Promise<T> {
+    return this.order.stop(session, () => this.#stop<T>(ask));
+  }
+
+  /** Sends a stop of everything in a session, or in all, which names the prompts that have no answer. */
+  stopAll<T>(session: SessionId | undefined, ask: (named: readonly Unanswered[]) => StopAsk): Promise<T> {
+    return this.order.stopAll(session, (named) => this.#stop<T>(ask(named)));
+  }
+
+  async #stop<T>(ask: StopAsk): Promise<T> {
+    return (await this.#ask<T>({ method: "POST", ...ask }, "stop")).value;
   }
 
   backoff(attemptsMax: number = Number.POSITIVE_INFINITY, patienceMs = this.patienceMs): Backoff {
@@ -170,31 +200,29 @@ export class Connection {
     return new ControlError("disconnected", `${this.where} ${why}`, { cause: thrown });
   }
 
-  async #attempt<T>(ask: Ask): Promise<Answered<T> | Trouble> {
+  async #attempt<T>(ask: Ask, kind: Kind): Promise<Answered<T> | Trouble> {
     return this.during(ask.signal, async (stop) => {
+      const places = kind === "short" ? this.#places : undefined;
+      const release = places === undefined ? () => {} : await places.take(stop.signal);
       const dispose = this.clock.after(REQUEST_MS + (ask.waitMs ?? 0), () => stop.abort(LATE));
       try {
-        const reply = await this.#send(
-          withQuery(ask.path, ask.query),
-          headOf(ask),
-          stop.signal,
-          (ask.waitMs ?? 0) > 0 ? "long" : "short",
-        );
-        if (reply.status < 200 || reply.status >= 300) return await troubleOf(reply, this.where);
+        const reply = await this.#send(withQuery(ask.path, ask.query), headOf(ask), stop.signal, kind);
+        const answer = await answerOf(reply, this.where);
         // The edge: what the server answers is what the API says it answers.
-        return { status: reply.status, value: (await jsonOf(reply, this.where)) as T };
+        return "value" in answer ? { status: reply.status, value: answer.value as T } : answer;
       } catch (thrown) {
         if (thrown instanceof ControlError) return { error: thrown, again: false, afterMs: 0 };
         const why = stop.signal.reason === LATE ? LATE : thrown;
         return { error: this.lost(why), again: true, afterMs: 0, absent: isAbsent(why) };
       } finally {
         dispose();
+        release();
       }
     });
   }
 
-  /** What takes long goes over the shared connection, so that what is short always finds one. */
-  #send(path: string, head: Head, signal: AbortSignal, kind: "long" | "short"): Promise<Reply> {
+  /** Stops, and what takes long, go over the shared connection: nothing that is short can keep a stop waiting. */
+  #send(path: string, head: Head, signal: AbortSignal, kind: Kind): Promise<Reply> {
     const { fetch, base, token } = this.#parts;
     const headers = token === undefined ? head.headers : { ...head.headers, authorization: `Bearer ${token}` };
     const init: FetchInit = { ...head, headers, signal, redirect: "manual", cache: "no-store", credentials: "omit" };
@@ -208,6 +236,13 @@ export class Connection {
     });
   }
 }
+
+/** A page of a proxy passes. What is known by its key, or waited for, is sent until the server itself answers. */
+const mayBeWaitedOut = ({ again, foreign }: Trouble, { key, attempts }: Ask): boolean =>
+  again || (foreign === true && (key !== undefined || attempts === "patient"));
+
+/** How a request travels. `short`: nothing but its answer is waited for. */
+type Kind = "stop" | "long" | "short";
 
 interface Head {
   readonly method: string;

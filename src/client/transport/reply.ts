@@ -31,6 +31,8 @@ export interface Trouble {
   readonly absent?: boolean;
   /** True: the server itself says that it has not looked at the request, so that nothing can be done twice. */
   readonly untouched?: boolean;
+  /** True: it was not Belay that answered, so what became of the request is not known. */
+  readonly foreign?: boolean;
   readonly afterMs: number;
   /** Undefined: as often as any other request. */
   readonly attemptsMax?: number;
@@ -48,21 +50,27 @@ export async function* piecesOf(reply: Reply): AsyncGenerator<Uint8Array, void> 
   }
 }
 
-/** The answer of a request that went well. */
-export async function jsonOf(reply: Reply, where: string): Promise<unknown> {
-  if (reply.status === 204) return undefined;
-  const text = await textOf(reply, ANSWER_BYTES_MAX, where);
+/** What was answered, or why that is none. */
+export async function answerOf(reply: Reply, where: string): Promise<{ readonly value: unknown } | Trouble> {
+  const { status } = reply;
+  if (status < 200 || status >= 300) return troubleOf(reply, where);
+  if (status === 204) return { value: undefined };
+  const text = await textOf(reply, ANSWER_BYTES_MAX);
+  if (text === undefined) {
+    throw new ControlError("internal", `${where} answered with more than ${ANSWER_BYTES_MAX} bytes.`);
+  }
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text) };
   } catch (cause) {
-    throw foreign(reply.status, where, cause);
+    return { error: foreign(status, where, cause), again: false, foreign: true, afterMs: 0 };
   }
 }
 
 /** What an answer that is none says about why. */
 export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
   const { status } = reply;
-  const error = told(await textOf(reply, ERROR_BYTES_MAX, where), status) ?? foreign(status, where);
+  const own = told((await textOf(reply, ERROR_BYTES_MAX)) ?? "", status);
+  const error = own ?? foreign(status, where);
   // A full queue is the session's own state: whoever waited for it here would hold up the prompts behind it.
   const pointless = error.code === "unauthenticated" || error.code === "queue_full";
   const again = !pointless && (status === 408 || status === 429 || (status >= 502 && status <= 504));
@@ -72,18 +80,23 @@ export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
     error,
     again,
     untouched,
+    foreign: own === undefined && !ABOUT_THE_REQUEST.has(status),
     afterMs,
     ...(error.hint === STOP_UNRECORDED ? { attemptsMax: STOP_ATTEMPTS_MAX } : {}),
   };
 }
 
-async function textOf(reply: Reply, bytesMax: number, where: string): Promise<string> {
+/** What a proxy says of a request that it will never let through: who sends it, and how large it is. */
+const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([401, 407, 413, 414, 431]);
+
+/** Undefined: it is longer than that, and is not read to its end. */
+async function textOf(reply: Reply, bytesMax: number): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const piece of piecesOf(reply)) {
     bytes += piece.byteLength;
-    if (bytes > bytesMax) throw new ControlError("internal", `${where} answered with more than ${bytesMax} bytes.`);
+    if (bytes > bytesMax) return undefined;
     text += decoder.decode(piece, { stream: true });
   }
   return text + decoder.decode();

@@ -2,7 +2,7 @@
 // pace of its own reader.
 //
 // Invariants
-// 1. Requests that take long share one connection, so that a browser always has one left for a stop.
+// 1. Stops, and requests that take long, share one connection: no stop waits for one of the six of a browser.
 // 2. A stop never waits for this connection for longer than `STOP_OPEN_MS`: then it is sent by itself.
 // 3. When the connection is lost, every answer on it fails at once; who reads them asks again from where it was.
 import type { Clock } from "../../ports/clock.ts";
@@ -135,7 +135,7 @@ export class SharedStream {
     this.#disarm();
     this.#pending.set(id, one);
     carrier.send({
-      ...{ type: "request", id, method: method === "GET" ? "GET" : "POST", path },
+      ...{ type: "request", id, method: method === "GET" || method === "DELETE" ? method : "POST", path },
       lastEventId: headers["last-event-id"],
       key: headers["idempotency-key"],
       body: body === undefined ? undefined : JSON.parse(body),

@@ -75,7 +75,8 @@ export class Stream {
       const reply = await connection.open(withQuery(this.#options.path, this.#options.query), headers, stop);
       if (reply.status === 204) return { kind: "over" };
       if (reply.status !== 200) return cutBy(await troubleOf(reply, connection.where));
-      requireStream(reply, connection.where);
+      const other = notStream(reply, connection.where);
+      if (other !== undefined) return { kind: "cut", error: other, afterMs: 0 };
       this.connections += 1;
       watch.begin();
       const parser = new SseParser();
@@ -176,15 +177,16 @@ class Watchdog {
   }
 }
 
-function cutBy({ error, again, afterMs }: Trouble): End {
-  if (!again) throw error;
+function cutBy({ error, again, foreign, afterMs }: Trouble): End {
+  if (!again && foreign !== true) throw error;
   return { kind: "cut", error, afterMs };
 }
 
-function requireStream(reply: Reply, where: string): void {
+/** A page of a proxy, in place of the stream. */
+function notStream(reply: Reply, where: string): ControlError | undefined {
   const type = reply.headers.get("content-type") ?? "";
-  if (/^text\/event-stream\b/i.test(type)) return;
-  throw new ControlError("invalid", `${where} answered with ${type || "something"} where a stream was asked for.`, {
+  if (/^text\/event-stream\b/i.test(type)) return undefined;
+  return new ControlError("invalid", `${where} answered with ${type || "something"} where a stream was asked for.`, {
     hint: "Check the address: something else than a Belay server, or a proxy before it, has answered.",
   });
 }

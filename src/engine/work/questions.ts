@@ -86,9 +86,10 @@ export class Questions {
     return ending === undefined ? receipt : { kind: "settled", ending };
   }
 
-  /** Takes a question back. */
+  /** Takes a question back: one that is live in this very tick, before anything that follows. */
   async cancel(command: CommandOf<"cancel-question">, key: string | undefined): Promise<CancelReceipt> {
-    const session = await this.#sessionOf(command.questionId);
+    const { questionId } = command;
+    const session = this.#parts.lanes.sessionOf(runOf(questionId)) ?? (await this.#sessionOf(questionId));
     if (session === undefined) return { kind: "unknown" };
     const lane = this.#parts.lanes.get(session);
     const receipt = await this.#parts.submit(lane, command, { key });

@@ -125,7 +125,7 @@ export const streamMessage = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("request"),
     id: streamRequestId,
-    method: z.enum(["GET", "POST"]),
+    method: z.enum(["GET", "POST", "DELETE"]),
     path: z.string().startsWith("/"),
     lastEventId: z.string().max(KEY_CHARS_MAX).optional(),
     key: z.string().max(KEY_CHARS_MAX).optional(),

@@ -39,7 +39,8 @@ export class SharedStreams {
 function kindOf(method: string, path: string): "follows" | "stops" | undefined {
   const match = matchRoute(method, path);
   if (match.kind !== "found" || match.route.carrier === true) return undefined;
-  if (match.route.stop === true) return "stops";
+  // To delete a session stops everything in it, with another scope than other stops.
+  if (match.route.stop === true || match.name === "deleteSession") return "stops";
   return !isMutation(match.route) && takesTime(match.route) ? "follows" : undefined;
 }
 

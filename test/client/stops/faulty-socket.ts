@@ -6,7 +6,7 @@ export type SocketFault =
   | { readonly kind: "hold-request" | "copy-later"; readonly until: Gate }
   | { readonly kind: "drop-answer" };
 
-type Message = { readonly type: string; readonly id?: string; readonly path?: string };
+type Message = { readonly type: string; readonly id?: string; readonly method?: string; readonly path?: string };
 
 export class FaultySocket {
   static readonly #planned = new Map<string, { readonly fault: SocketFault; readonly met: () => void }>();
@@ -40,7 +40,7 @@ export class FaultySocket {
 
   send(text: string): void {
     const message = JSON.parse(text) as Message;
-    const isStop = message.type === "request" && message.path?.endsWith("/cancel") === true;
+    const isStop = message.type === "request" && message.method !== "GET";
     const planned = isStop ? FaultySocket.#planned.get(this.#origin) : undefined;
     if (planned === undefined) {
       this.#socket.send(text);

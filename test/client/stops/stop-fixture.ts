@@ -8,8 +8,9 @@ import { type Belay, openBelay } from "../../../src/sdk/belay.ts";
 import type { Session } from "../../../src/sdk/session.ts";
 import { MemoryStore } from "../../../src/store/memory/memory-store.ts";
 import { systemClock } from "../../../src/system/system-clock.ts";
+import { Gate } from "../../../src/testing/gate.ts";
 import { scriptedSpawner } from "../../../src/testing/scripted-spawner.ts";
-import { type InFlight, isUnanswered } from "./stop-methods.ts";
+import { hasOwnSession, type InFlight, isProcess, isUnanswered } from "./stop-methods.ts";
 
 /** What a stop can name. */
 export interface Target {
@@ -22,6 +23,9 @@ export interface Target {
   /** The run of it. Undefined: there is none, or it is not known yet. */
   readonly runId: string | undefined;
 }
+
+/** Sends a prompt, as a client of that transport does. */
+export type Prompter = (target: Pick<Target, "session" | "key" | "inFlight">, text: string) => Promise<unknown>;
 
 export const KEY = "k";
 export const AFTER = "after";
@@ -60,15 +64,13 @@ export class StoppableServer {
     return this.belay.close({ mode: "cancel", limitMs: 500 });
   }
 
-  /** Brings it in flight; what is unanswered is left to be prompted. */
-  async arrange(inFlight: InFlight, sessionId: string): Promise<Target> {
+  /** Brings it in flight; what is unanswered is left to be prompted. `prompt`: how a client begins a session. */
+  async arrange(inFlight: InFlight, sessionId: string, prompt: Prompter | undefined): Promise<Target> {
     const base = { inFlight, session: sessionId, key: KEY, id: undefined, runId: undefined };
     if (isUnanswered(inFlight)) return base;
+    if (hasOwnSession(inFlight)) return this.#ownRun(inFlight, base, prompt);
     const session = this.belay.session(sessionId);
-    if (inFlight === "a process") {
-      const { id } = await session.processes.start("work");
-      return { ...base, id };
-    }
+    if (isProcess(inFlight)) return { ...base, id: await process(session, inFlight) };
     if (inFlight === "a queued run" || inFlight === "a steer") {
       await begun(session, session.prompt("before"), "turn.requested");
       const run = session.prompt("waits", { key: KEY, delivery: inFlight === "a steer" ? "steer" : "queue" });
@@ -102,9 +104,42 @@ export class StoppableServer {
     }
   }
 
+  /** The prompt behind the stop was accepted after the stop was recorded, or refused. */
+  async recordedInOrder(target: Target): Promise<void> {
+    const types: string[] = [];
+    try {
+      const session = this.belay.session(target.session);
+      const { head } = await session.row();
+      for await (const event of session.events()) {
+        if (!("seq" in event)) continue;
+        const isBehind = event.type === "run.accepted" && event.prompt.text === AFTER;
+        types.push(isBehind ? AFTER : event.type);
+        if (event.seq >= head) break;
+      }
+    } catch (thrown) {
+      if (!isGone(thrown)) throw thrown;
+    }
+    const behind = types.indexOf(AFTER);
+    const stopped = types.findIndex((type) => STOPS.test(type));
+    if (behind === -1 || (stopped !== -1 && stopped < behind)) return;
+    throw new Error(`The prompt behind the stop has overtaken it: ${types.join(", ")}`);
+  }
+
   /** The prompt behind the stop is not covered. */
   afterwards(): Promise<void> {
     return this.#settled(AFTER, "completed");
+  }
+
+  async #ownRun(inFlight: InFlight, target: Target, prompt: Prompter | undefined): Promise<Target> {
+    await prompt?.(target, inFlight);
+    for (const { id } of await this.belay.sessions({ order: "newest" })) {
+      const session = this.belay.session(id);
+      const [row] = await session.runs();
+      if (row === undefined) continue;
+      await begun(session, row, "turn.requested");
+      return { ...target, session: id, id: row.id, runId: row.id };
+    }
+    throw new Error("No session was begun.");
   }
 
   async #settled(text: string, kind: string, mayBeRefused = false): Promise<void> {
@@ -122,15 +157,31 @@ export class StoppableServer {
   async #open(): Promise<void> {
     this.belay = await openBelay({
       ...{ store: this.#store, agent, graceMs: 20, directories: "any", liveRunsMax: 10 },
-      processes: { spawner: scriptedSpawner({ clock: systemClock }) },
+      processes: {
+        spawner: scriptedSpawner({
+          clock: systemClock,
+          script: ({ command }) => (command === "starts" ? { startsAfter: new Gate() } : {}),
+        }),
+      },
     });
   }
 }
 
+/** The first record of a stop, whatever it is of. Nothing here ends by itself. */
+const STOPS = /^(session\.closed|\w+\.cancel_requested|(run|question|call|process)\.settled)$/;
+
 /** A call that was cut off by a restart has ended as `lost`. */
 const ENDS_OF_CALLS: readonly string[] = ["cancelled", "lost"];
 
-async function begun(session: Session, run: RunControl, type: string): Promise<string> {
+async function process(session: Session, inFlight: InFlight): Promise<string> {
+  if (inFlight === "a process") return (await session.processes.start("work")).id;
+  // Rejects when it is stopped.
+  session.processes.start("starts").catch(() => {});
+  for await (const event of session.events()) if (event.type === "process.requested") return event.processId;
+  throw new Error("No process was requested.");
+}
+
+async function begun(session: Session, run: Pick<RunControl, "id">, type: string): Promise<string> {
   for await (const event of session.events()) {
     if (event.type !== type || !("runId" in event) || event.runId !== run.id) continue;
     if (event.type === "call.requested") return event.callId;

@@ -31,35 +31,51 @@ export type Method =
   /** Its other methods list, and change what waits without ending it. */
   | `queue.${Exclude<ChangesOf<QueueControl>, "list" | "edit" | "move" | "steer">}`;
 
-export const IN_FLIGHT = [
-  "an unanswered prompt",
-  "an unanswered prompt in a session of its own",
-  "a queued run",
-  "a steer",
-  "a live run",
-  "a call",
-  "a question",
-  "a process",
-] as const;
+const OWN = "an unanswered prompt in a session of its own";
+const OWN_RUN = "a live run in a session of its own";
+const UNANSWERED = ["an unanswered prompt"] as const;
+const WAITING = ["a queued run", "a steer"] as const;
+const LIVE = ["a live run", "a call", "a question"] as const;
+const PROCESSES = ["a process", "a process that is being started"] as const;
+export const IN_FLIGHT = [...UNANSWERED, OWN, ...WAITING, ...LIVE, OWN_RUN, ...PROCESSES] as const;
 export type InFlight = (typeof IN_FLIGHT)[number];
 
-const OWN = "an unanswered prompt in a session of its own";
-const IN_A_SESSION: readonly InFlight[] = IN_FLIGHT.filter((one) => one !== OWN);
-const RUNS = ["an unanswered prompt", "a queued run", "a steer", "a live run"] as const;
+type Reach = "stops" | { readonly not: string };
 
-/** What each method can be sent for. */
-export const REACHES: Readonly<Record<Method, readonly InFlight[]>> = {
-  "belay.cancel": IN_A_SESSION,
-  "belay.cancelPrompt": [OWN],
-  "belay.cancelAll": IN_FLIGHT,
-  "session.cancel": IN_A_SESSION,
-  "session.cancelCall": ["a call"],
-  "session.cancelPrompt": RUNS,
-  "session.close": IN_A_SESSION,
-  "session.delete": IN_A_SESSION,
-  "run.cancel": [OWN, ...RUNS, "a call", "a question"],
-  "process.cancel": ["a process"],
-  "queue.withdraw": ["a queued run", "a steer"],
+const each = <K extends InFlight>(all: readonly K[], reach: Reach): Readonly<Record<K, Reach>> =>
+  Object.fromEntries(all.map((one) => [one, reach])) as Record<K, Reach>;
+const not = (why: string): Reach => ({ not: why });
+
+const NO_ID = not("it has no id yet");
+const NO_NAME = not("its session has no name yet");
+const NO_CALL = each(
+  [...UNANSWERED, OWN, ...WAITING, "a live run", "a question", OWN_RUN, ...PROCESSES],
+  not("no call"),
+);
+const NO_PROMPT = each(PROCESSES, not("a process has no prompt"));
+const NO_PROCESS = each([...UNANSWERED, OWN, ...WAITING, ...LIVE, OWN_RUN], not("no process"));
+const OF_A_SESSION = each([...UNANSWERED, ...WAITING, ...LIVE, OWN_RUN, ...PROCESSES], "stops");
+const PROMPTS = each([...UNANSWERED, ...WAITING, ...LIVE], "stops");
+
+/** What each method stops. A state or a method that is not here is an error of types. */
+export const REACHES: Readonly<Record<Method, Readonly<Record<InFlight, Reach>>>> = {
+  "belay.cancel": { ...OF_A_SESSION, [OWN]: NO_ID },
+  "belay.cancelPrompt": {
+    ...each([...UNANSWERED, ...WAITING, ...LIVE], not("a prompt of a session is cancelled through it")),
+    ...{ ...NO_PROMPT, [OWN]: "stops", [OWN_RUN]: "stops" },
+  },
+  "belay.cancelAll": each(IN_FLIGHT, "stops"),
+  "session.cancel": { ...OF_A_SESSION, [OWN]: NO_NAME },
+  "session.cancelCall": { ...NO_CALL, "a call": "stops" },
+  "session.cancelPrompt": { ...PROMPTS, ...NO_PROMPT, [OWN]: NO_NAME, [OWN_RUN]: "stops" },
+  "session.close": { ...OF_A_SESSION, [OWN]: NO_NAME },
+  "session.delete": { ...OF_A_SESSION, [OWN]: NO_NAME },
+  "run.cancel": { ...PROMPTS, ...each(PROCESSES, not("no run")), [OWN]: "stops", [OWN_RUN]: "stops" },
+  "process.cancel": { ...NO_PROCESS, ...each(PROCESSES, "stops") },
+  "queue.withdraw": {
+    ...each([...UNANSWERED, OWN, ...LIVE, OWN_RUN, ...PROCESSES], not("it does not wait in a queue")),
+    ...each(WAITING, "stops"),
+  },
 };
 
 /** Those that stop everything of the session, so that the prompt behind them runs. */
@@ -80,4 +96,5 @@ export type Network = (typeof NETWORKS)[number];
 export const QUICK_NETWORKS: readonly Network[] = ["in one tick", "answer lost"];
 
 export const isUnanswered = (inFlight: InFlight): boolean => inFlight.startsWith("an unanswered prompt");
-export const hasOwnSession = (inFlight: InFlight): boolean => inFlight === OWN;
+export const hasOwnSession = (inFlight: InFlight): boolean => inFlight === OWN || inFlight === OWN_RUN;
+export const isProcess = (inFlight: InFlight): boolean => PROCESSES.some((one) => one === inFlight);

@@ -17,8 +17,8 @@ import { inMemoryServer } from "../../fixtures/in-memory-server.ts";
 import { type RealServer, realServer } from "../../fixtures/real-server.ts";
 import { FaultySocket } from "./faulty-socket.ts";
 import { pipelinedFetch } from "./pipelined-fetch.ts";
-import type { StoppableServer, Target } from "./stop-fixture.ts";
-import { hasOwnSession, type InFlight, type Method } from "./stop-methods.ts";
+import type { Prompter, StoppableServer, Target } from "./stop-fixture.ts";
+import { hasOwnSession, type InFlight, isProcess, type Method } from "./stop-methods.ts";
 
 /** A stop, or why there is none: `target` undefined is the prompt that was sent last. */
 type Stop = (target: Target) => Promise<unknown>;
@@ -26,14 +26,14 @@ type Stop = (target: Target) => Promise<unknown>;
 export interface Way {
   newSession(): Promise<string>;
   /** Sends a prompt in this tick. Undefined: prompts are not sent this way. */
-  readonly prompt:
-    | ((target: Pick<Target, "session" | "key" | "inFlight">, text: string) => Promise<unknown>)
-    | undefined;
+  readonly prompt: Prompter | undefined;
   /** Before anything is sent: handles that a caller would have. */
   prepare?(target: Target): Promise<void>;
   readonly stops: Readonly<Record<Method, Stop | string>>;
   /** What a protocol does not let a method stop, and why. */
   readonly spares?: Readonly<Partial<Record<Method, Partial<Record<InFlight, string>>>>>;
+  /** Behind what, besides stops of a whole session, no prompt is sent here, and why. */
+  follows?(method: Method, target: Target): string | undefined;
   /** What happens to requests on the network. Undefined: there is none. */
   readonly network: Network | undefined;
   restart(): Promise<void>;
@@ -52,6 +52,16 @@ export type OpenWay = (server: StoppableServer) => Promise<Way>;
 const PROMPT = /^POST \/v1\/(runs|sessions\/[^/]+\/runs)$/;
 const STOP = /^(DELETE |POST .*\/(cancel|delete)$)/;
 
+/** Where a client that has no WebSocket sends what its event stream answers. */
+const CARRIER = "POST /v1/stream";
+
+/** The stop among these messages. */
+function stopIn(body = "{}"): string | undefined {
+  const { messages = [] } = JSON.parse(body) as { messages?: { type: string; method: string; path: string }[] };
+  const stop = messages.find(({ type, method }) => type === "request" && method !== "GET");
+  return stop && `${stop.method} ${stop.path}`;
+}
+
 /** Finds the requests that are meant, whatever their path is, and forgets a fault once it has met one. */
 class Line {
   readonly #faulty: FaultyTransport;
@@ -66,12 +76,13 @@ class Line {
 
   readonly fetch: Fetch = async (url, init: FetchInit) => {
     const line = `${init.method} ${new URL(url).pathname}`;
-    for (const plan of this.#plans.filter(({ what }) => what.test(line))) {
+    const carried = line === CARRIER ? stopIn(init.body) : undefined;
+    for (const plan of this.#plans.filter(({ what }) => what.test(carried ?? line))) {
       this.#plans.splice(this.#plans.indexOf(plan), 1);
       void this.#faulty.plan(line, 1, plan.fault).met.then(plan.met);
     }
     const reply = await this.#faulty.fetch(url, init);
-    if (STOP.test(line)) this.#stopAnswered.resolve();
+    if (STOP.test(carried ?? line)) this.#stopAnswered.resolve();
     return reply;
   };
 
@@ -97,7 +108,7 @@ function controlled(control: BelayControl): Pick<Way, "newSession" | "prompt" | 
     },
     prepare: async (target) => {
       if (target.runId !== undefined) run = await control.run(target.runId);
-      if (target.inFlight === "a process") prepared = await process(target);
+      if (isProcess(target.inFlight)) prepared = await process(target);
     },
     stops: {
       "belay.cancel": ({ id, session }) => control.cancel(id ?? session),
@@ -116,6 +127,7 @@ function controlled(control: BelayControl): Pick<Way, "newSession" | "prompt" | 
 }
 
 export const library: OpenWay = async (server) => ({
+  follows: (method) => (method === "session.delete" ? "the session is read before it is closed" : undefined),
   // After a restart it is another Belay.
   ...controlled(new Proxy({} as BelayControl, { get: (_, name) => bound(server.belay, name) })),
   network: undefined,
@@ -136,10 +148,15 @@ interface InMemory {
 }
 
 /** A client whose requests end in a handler in memory. */
-async function inMemory(server: StoppableServer): Promise<InMemory> {
+async function inMemory(server: StoppableServer, streams?: "shared"): Promise<InMemory> {
   let served = inMemoryServer(server.belay);
   const line = new Line((url, init) => served.fetch(url, init));
-  const control = await connectBelay({ url: served.url, token: served.token, fetch: line.fetch });
+  const control = await connectBelay({
+    url: served.url,
+    token: served.token,
+    fetch: line.fetch,
+    ...(streams && { streams }),
+  });
   return {
     control,
     line,
@@ -151,10 +168,15 @@ async function inMemory(server: StoppableServer): Promise<InMemory> {
   };
 }
 
-export const client: OpenWay = async (server) => {
-  const { control, line, restart, close } = await inMemory(server);
-  return { ...controlled(control), network: line, restart, close };
-};
+const throughHandler =
+  (streams?: "shared"): OpenWay =>
+  async (server) => {
+    const { control, line, restart, close } = await inMemory(server, streams);
+    return { ...controlled(control), network: line, restart, close };
+  };
+
+export const client: OpenWay = throughHandler();
+export const eventStream: OpenWay = throughHandler("shared");
 
 /** A server on a port that it keeps when it is restarted. */
 class OnPort {
@@ -254,10 +276,14 @@ export const bridge: OpenWay = async (server) => {
     if (target.id === undefined) return stop("session/cancel", { sessionId: target.session });
     if (target.inFlight === "a call") return stop("session/cancel_tool_call", callOf(target));
     if (target.inFlight === "a question") return stop("question/cancel", { questionId: target.id });
-    if (target.inFlight === "a process") return stop("process/cancel", { processId: target.id });
+    if (isProcess(target.inFlight)) return stop("process/cancel", { processId: target.id });
     return stop("run/cancel", runOf(target));
   };
   return {
+    follows: (method, { inFlight }) => {
+      const isOfCall = method === "session.cancelCall" || (method === "belay.cancel" && inFlight === "a call");
+      return isOfCall ? "a call may be named by the model's own id, which is looked up first" : undefined;
+    },
     newSession: () => host.newSession(),
     prompt: ({ session, key }, prompt) => {
       host.send({ id: key, method: "session/prompt", params: { sessionId: session, prompt, key } });
@@ -312,13 +338,14 @@ const acp =
       const { id, session } = target;
       if (id === undefined) return cancelSession(target);
       if (target.inFlight === "a call") return stop("_belay/tool_call/cancel", { sessionId: session, toolCallId: id });
-      if (target.inFlight === "a process" && version === 2)
+      if (isProcess(target.inFlight) && version === 2)
         return stop("terminal/cancel", { sessionId: session, terminalId: id });
       // What has no method of its own is stopped with its session, or its run.
       if (target.runId === undefined) return cancelSession(target);
       return stop("_belay/run/cancel", { runId: target.runId });
     };
     return {
+      follows: () => "a prompt is answered when it ends, which it does not behind a stop of one thing",
       newSession: () => editor.newSession(tmpdir()),
       prompt: ({ session }, text) => {
         const request = editor.prompt(session, text);
@@ -356,7 +383,10 @@ const acp =
   };
 
 const SPARED_BY_VERSION_2 = {
-  "session.cancel": { "a process": "the protocol lets the background go on" },
+  "session.cancel": {
+    "a process": "the protocol lets the background go on",
+    "a process that is being started": "the protocol lets the background go on",
+  },
   "run.cancel": { "an unanswered prompt": "`$/cancel_request` withdraws a prompt that is held, not one that runs" },
 } as const;
 

@@ -1,0 +1,87 @@
+// Places for short requests. A browser has six connections to a server, for all of its tabs: one carries the shared
+// stream, one what is sent to it or a stop by itself, and the others these.
+//
+// Invariants
+// 1. No more than `SHORT_REQUESTS_MAX` have a place at once; of all tabs together, where they can share locks.
+// 2. The place of a tab that is closed is free: its locks are released with it.
+import { SHORT_REQUESTS_MAX } from "../limits.ts";
+
+/** As much of Web Locks as is needed here. */
+interface Locks {
+  request(name: string, options: { readonly signal: AbortSignal }, held: () => Promise<void> | void): Promise<void>;
+}
+
+type Release = () => void;
+
+export class Places {
+  readonly #waiting: (() => void)[] = [];
+  readonly #locks: Locks | undefined;
+  readonly #names: readonly string[];
+  #free = SHORT_REQUESTS_MAX;
+
+  constructor(base: string) {
+    const { navigator, location } = globalThis as { navigator?: { locks?: Locks }; location?: object };
+    this.#locks = location === undefined ? undefined : navigator?.locks;
+    this.#names = Array.from({ length: SHORT_REQUESTS_MAX }, (_, index) => `belay ${base} short ${index}`);
+  }
+
+  /** Resolves with what gives the place back; rejects with the signal's reason. */
+  async take(signal: AbortSignal): Promise<Release> {
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#turn(signal);
+    if (this.#locks === undefined) return () => this.#next();
+    try {
+      const release = await this.#lock(this.#locks, signal);
+      return () => {
+        release();
+        this.#next();
+      };
+    } catch (thrown) {
+      this.#next();
+      throw thrown;
+    }
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const left = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1);
+        reject(signal.reason);
+      };
+      const turn = (): void => {
+        signal.removeEventListener("abort", left);
+        resolve();
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener("abort", left, { once: true });
+      this.#waiting.push(turn);
+    });
+  }
+
+  #next(): void {
+    const turn = this.#waiting.shift();
+    if (turn === undefined) this.#free += 1;
+    else turn();
+  }
+
+  /** The first of the locks that is free. */
+  #lock(locks: Locks, signal: AbortSignal): Promise<Release> {
+    const others = new AbortController();
+    return new Promise((resolve, reject) => {
+      const left = (): void => {
+        others.abort();
+        reject(signal.reason);
+      };
+      const held = (): Promise<void> | undefined => {
+        if (others.signal.aborted) return;
+        others.abort();
+        signal.removeEventListener("abort", left);
+        return new Promise((release) => resolve(release));
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener("abort", left, { once: true });
+      // What is rejected is a request that was given up for the lock that came first.
+      for (const name of this.#names) locks.request(name, { signal: others.signal }, held).catch(() => {});
+    });
+  }
+}
