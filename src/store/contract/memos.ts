@@ -72,6 +72,16 @@ export function memoContract({ opened }: Suite): void {
       expect((await store.load(SES))?.memos).toHaveLength(MEMOS_PER_ACTOR_MAX + 2);
     });
 
+    it("of one tenant leave the room of another's user of that name", async () => {
+      const { store } = opened();
+      const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
+      const more = { memos: [keep(prompt("more"))] };
+      await store.append(batch("ses_a.1", 0, [], { memos: full }));
+      expect(await store.append(batch("ses_a.2", 0, [], more))).toEqual({ kind: "crowded", actors: ["ann"] });
+      expect(await store.append(batch("ses_b.1", 0, [], more))).toMatchObject({ kind: "appended" });
+      expect(await store.append(batch("ses_1", 0, [], more))).toMatchObject({ kind: "appended" });
+    });
+
     it("are forgotten when they are older than any client sends again, and make room", async () => {
       const { store, pass } = opened();
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));

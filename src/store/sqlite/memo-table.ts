@@ -5,7 +5,7 @@
 //    Between two openings there is only the wall clock.
 import type { StatementSync } from "node:sqlite";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import type { SessionId } from "../../core/model/ids.ts";
+import { type SessionId, tenantOf } from "../../core/model/ids.ts";
 import { type Memo, memoName } from "../../core/model/memo.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
@@ -63,7 +63,7 @@ export class MemoTable {
     if (added.size === 0) return [];
     const expired = this.#time(sent) - MEMO_MS;
     return [...added].flatMap(([actor, more]) =>
-      Number(this.#count.get(actor, expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
+      Number(this.#count.get(userOf(session, actor), expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
     );
   }
 
@@ -77,7 +77,7 @@ export class MemoTable {
       }
       const { memo } = change;
       const [name, data] = [memoName(memo), JSON.stringify(memo)];
-      const actor = memo.kind === "prompt" ? memo.actor : null;
+      const actor = memo.kind === "prompt" ? userOf(session, memo.actor) : null;
       this.#keep.run(session, name, actor, at, data, sumOf([session, name, at], data));
     }
     this.#expire.run(at - MEMO_MS);
@@ -88,6 +88,9 @@ export class MemoTable {
     return Math.trunc(this.#offset + elapsed);
   }
 }
+
+/** Users of two tenants may have the same name. */
+const userOf = (session: SessionId, actor: string): string => JSON.stringify([tenantOf(session) ?? null, actor]);
 
 /** All memos of a session, oldest first. */
 export function memoQuery(database: Database): (session: SessionId) => readonly Memo[] {
