@@ -87,10 +87,13 @@ export function memoContract({ opened }: Suite): void {
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
       await store.append(batch(SES, 0, [], { memos: full }));
       const late = batch("ses_b", 0, [], { memos: [keep(prompt("more"))] });
+      const unless = { unless: [memoName(prompt("k1"))] };
       await pass(MEMO_MS - 1_000);
+      expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "recalled" });
       // A wall clock that was set forward makes nothing older.
       expect(await store.append({ ...late, at: 2 * MEMO_MS })).toMatchObject({ kind: "crowded" });
       await pass(1_000);
+      expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "appended" });
       expect(await store.append({ ...late, at: 1 })).toMatchObject({ kind: "appended" });
       expect(await store.load(SES)).toBeUndefined();
     });

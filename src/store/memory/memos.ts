@@ -29,7 +29,9 @@ export class Memos {
 
   /** Those of these names that are kept. */
   named(session: SessionId, names: readonly string[]): readonly Memo[] {
-    return names.flatMap((name) => this.#find(session, name));
+    const expired = this.#clock.elapsed() - MEMO_MS;
+    const isLive = (name: string): boolean => (this.#kept.get(idOf(session, name))?.at ?? expired) > expired;
+    return names.filter(isLive).flatMap((name) => this.#find(session, name));
   }
 
   /** The users that would have more memos of prompts than they may, if this batch were added. */

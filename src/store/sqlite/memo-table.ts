@@ -33,7 +33,7 @@ export class MemoTable {
 
   constructor(database: Database) {
     const sql = (text: string): StatementSync => database.prepare(text);
-    this.#named = sql(`${COLUMNS} AND name = ?`);
+    this.#named = sql(`${COLUMNS} AND name = ? AND at > ?`);
     this.#count = sql("SELECT COUNT(*) AS count FROM memo WHERE actor = ? AND at > ?");
     this.#keep = sql(
       `INSERT INTO memo (session, name, actor, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)
@@ -45,23 +45,26 @@ export class MemoTable {
   }
 
   /** The memos that a batch was decided without. */
-  recalled({ session, unless }: PackedBatch): readonly Memo[] {
+  recalled({ session, unless, ...sent }: PackedBatch): readonly Memo[] {
+    if (unless.length === 0) return [];
+    const expired = this.#time(sent) - MEMO_MS;
     return unless.flatMap((name) => {
-      const found = this.#named.get(session, name);
+      const found = this.#named.get(session, name, expired);
       return found === undefined ? [] : [memoOf(session, found)];
     });
   }
 
   /** The users that would have more memos of prompts than they may. */
   crowded({ session, memos, ...sent }: PackedBatch): readonly string[] {
+    if (memos.length === 0) return [];
+    const expired = this.#time(sent) - MEMO_MS;
     const added = new Map<string, number>();
     for (const change of memos) {
       if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
-      if (this.#named.get(session, memoName(change.memo)) !== undefined) continue;
+      if (this.#named.get(session, memoName(change.memo), expired) !== undefined) continue;
       added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
     }
     if (added.size === 0) return [];
-    const expired = this.#time(sent) - MEMO_MS;
     return [...added].flatMap(([actor, more]) =>
       Number(this.#count.get(userOf(session, actor), expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
     );
