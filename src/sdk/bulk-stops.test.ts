@@ -101,7 +101,7 @@ test("G7: another user's stops make no key forgotten, before and after a restart
   await second.close();
 });
 
-test("G33: beyond the limit of its user a stop of everything is carried out and refused; no key is forgotten", async () => {
+test("G33: beyond its user's limit a stop of everything is carried out and refused; no key is forgotten", async () => {
   const store = lasting();
   const actor = JSON.stringify([undefined, "ann"]);
   const answered = (index: number) => keep({ kind: "answer", key: `other ${index}`, content: "c", answer: [], actor });
