@@ -215,7 +215,7 @@ export const ANSWER_CHARS_PER_ACTOR_MAX = 8 * 1024 * 1024;
 
 /**
  * Prompts of one user that were cancelled before they arrived. One more is refused, not forgotten. A client has a
- * thousand on their way to a session at most, and names no more than this many in one cancel.
+ * thousand on their way to a session at most; of those that a cancel names, only those that have not arrived count.
  */
 export const MEMOS_PER_ACTOR_MAX = 4_096;
 

@@ -1,6 +1,6 @@
 // Stops of everything by a key: done once, across a restart too.
 import { expect, test } from "vitest";
-import { ANSWERS_KEPT, ANSWERS_PER_ACTOR_MAX } from "../core/limits.ts";
+import { ANSWERS_KEPT, ANSWERS_PER_ACTOR_MAX, MEMOS_PER_ACTOR_MAX } from "../core/limits.ts";
 import { keep } from "../core/model/memo.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
@@ -140,4 +140,20 @@ test("G7: a store that could not be read at the start is read with the first sto
   expect(await second.cancelAll({ key: "K", actor: "ann" })).toEqual([]);
   expect((await run.row()).outcome).toBeUndefined();
   await second.close();
+});
+
+test("G7: a stop of everything that names more prompts than a user may have memos stops everything", async () => {
+  const belay = await open(lasting());
+  const { id } = await belay.createSession();
+  const run = belay.session(id).prompt("one", { key: "k0", actor: "ann" });
+  await run.accepted;
+  const other = belay.prompt("two");
+  await other.accepted;
+  const prompts = Array.from({ length: MEMOS_PER_ACTOR_MAX + 2 }, (_, index) => ({ sessionId: id, key: `k${index}` }));
+  const refused = { code: "queue_full", message: expect.stringContaining("What had arrived was stopped.") };
+  await expect(belay.cancelAll({ prompts, actor: "ann" })).rejects.toMatchObject(refused);
+  const outcomes = await Promise.all([run.outcome, other.outcome]);
+  expect(outcomes.map(({ kind }) => kind)).toEqual(["cancelled", "cancelled"]);
+  expect(await belay.cancelAll({ prompts: prompts.slice(0, -1), actor: "ann" })).toHaveLength(1);
+  await belay.close();
 });
