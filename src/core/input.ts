@@ -6,7 +6,6 @@ import {
   ITEM_BYTES_MAX,
   JSON_DEPTH_MAX,
   KEY_CHARS_MAX,
-  MEMOS_PER_ACTOR_MAX,
   NOTE_CHARS_MAX,
   PAGE_ROWS_MAX,
   PROMPT_BYTES_MAX,
@@ -55,11 +54,9 @@ export function checkSender(actor: unknown): { readonly actor?: string } {
   return { actor };
 }
 
-/** Keys of prompts that may not have arrived. */
+/** Keys of prompts that may not have arrived. However many: those that have arrived leave no memo. */
 export function checkKeys(given: unknown): readonly string[] {
-  if (!Array.isArray(given) || given.length > MEMOS_PER_ACTOR_MAX) {
-    throw invalid(`\`prompts\` must be a list of at most ${MEMOS_PER_ACTOR_MAX} prompts.`);
-  }
+  if (!Array.isArray(given)) throw invalid("`prompts` must be a list.");
   return given.map((one) => {
     const key = checkKey(one);
     if (key === undefined) throw invalid("A prompt is named by its key.");

@@ -55,3 +55,7 @@ test("pauses between attempts grow", () => {
 test("G25: a run that crashes its worker three times fails", () => {
   expect(limits.ATTEMPTS_MAX).toBe(3);
 });
+
+test("G7: a memo is kept for longer than a client sends a request again, with hours to spare", () => {
+  expect(limits.RESEND_MS_MAX + limits.WAIT_MS_MAX + 60 * 60_000).toBeLessThan(limits.MEMO_MS);
+});

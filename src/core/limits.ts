@@ -198,12 +198,24 @@ export const IDLE_LANES_MAX = 1_024; // @fault small-caches:lanes
 /** How long a caller may ask to wait for a settlement in one request. */
 export const WAIT_MS_MAX = 10 * 60_000;
 
-/** How many requests with an idempotency key a session remembers, besides prompts, whose keys are never forgotten. */
+/**
+ * How many requests with an idempotency key a session remembers of those that changed something. Keys of prompts are
+ * never forgotten; stops of a session, and requests that changed nothing, are remembered for `MEMO_MS`.
+ */
 export const ANSWERS_KEPT = 64;
 
 /**
+ * Stops of a session, and requests that changed nothing, that a session remembers for each user: one every 21 seconds,
+ * day and night. One more is carried out and refused, and none is forgotten.
+ */
+export const ANSWERS_PER_ACTOR_MAX = 4_096;
+
+/** What their answers may have together. That to a stop of a thousand sessions takes a fiftieth of it. */
+export const ANSWER_CHARS_PER_ACTOR_MAX = 8 * 1024 * 1024;
+
+/**
  * Prompts of one user that were cancelled before they arrived. One more is refused, not forgotten. A client has a
- * thousand on their way to a session at most, and names no more than this many in one cancel.
+ * thousand on their way to a session at most; of those that a cancel names, only those that have not arrived count.
  */
 export const MEMOS_PER_ACTOR_MAX = 4_096;
 

@@ -12,6 +12,7 @@ import type { RunRow } from "../core/model/rows.ts";
 import type { SessionDeleted } from "../core/model/upkeep.ts";
 import type { Coverage } from "../core/policy/covers.ts";
 import { standing } from "../core/policy/decide.ts";
+import { isRefusedForItsKey } from "../core/policy/decide-once.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
@@ -383,7 +384,7 @@ export class Engine implements CommitListener, WorkHost {
     if (key === undefined) return this.commit.submit(lane, command, decided);
     const content = this.#ids.digest(canonical(requestOf(command)));
     const answer: Answer<C> | Refused = await this.commit.submit(lane, { ...command, once: { key, content } }, decided);
-    if (isRefused(answer) && answer.code === "conflict") throw new ControlError(answer.code, answer.message);
+    if (isRefused(answer) && isRefusedForItsKey(answer)) throw new ControlError(answer.code, answer.message);
     return answer;
   }
 

@@ -6,7 +6,7 @@
 import type { Clock } from "../ports/clock.ts";
 import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerLog } from "./observer.ts";
-import type { Actor, HttpRequest } from "./transport/http-exchange.ts";
+import { type Actor, type HttpRequest, NO_ACTOR } from "./transport/http-exchange.ts";
 
 export interface AuditEntry {
   readonly request: HttpRequest;
@@ -62,7 +62,7 @@ function recordOf({ request, actor, action, target, answer, code, note }: AuditE
   return {
     id: request.id,
     at,
-    actor: actor?.name ?? "nobody",
+    actor: actor?.name ?? NO_ACTOR,
     via: request.via === "socket" ? "socket" : "http",
     action,
     ...(target === undefined ? {} : { target }),

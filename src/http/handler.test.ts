@@ -3,6 +3,7 @@ import { openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { plainRequest } from "../../test/fixtures/plain-request.ts";
 import { recordingControl } from "../../test/fixtures/recording-control.ts";
 import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../core/errors.ts";
+import { WAIT_MS_MAX } from "../core/limits.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
@@ -147,14 +148,32 @@ describe("errors have one shape", () => {
     ["/v1/runs", "{", /not JSON/],
     ["/v1/runs", "[]", /The body/],
     ["/v1/runs", `{"prompt":{"text":"a","data":${"[".repeat(100)}${"]".repeat(100)}}}`, /deeper than 64/],
-    ["/v1/cancel", '{"waitMs":600001}', /`waitMs`/],
-    ["/v1/cancel", '{"reason":{"kind":"shutdown"}}', /`reason`: a reason is/],
+    ["/v1/cancel", '{"background":"all"}', /`background`/],
+    ["/v1/cancel", '{"backgroud":"keep"}', /no `backgroud`\. Did you mean `background`\?/],
+    ["/v1/sessions/ses_a/cancel", '{"prompts":"k"}', /`prompts`/],
+    ["/v1/sessions/ses_a/prompts/k/cancel", '{"early":1}', /`early`/],
+    ["/v1/sessions/ses_a/cancel", "[]", /The body/],
+    ["/v1/sessions/ses_a/delete", '{"reason":"x","comment":"y"}', /no `comment`/],
   ])("a body for %s that is wrong (%s) is told where", async (target, body, message) => {
     const { control, calls } = recordingControl(undefined);
     const answer = await serve(control).ask("POST", target, body);
     expect(answer.status).toBe(400);
     expect(errorOf(answer).message).toMatch(message);
     expect(calls).toEqual([]);
+  });
+
+  test.each([
+    ['{"waitMs":3600000}', { waitMs: WAIT_MS_MAX, reason: { kind: "user" } }],
+    ['{"waitMs":"soon"}', { reason: { kind: "user" } }],
+    ['{"reason":null,"background":null}', { reason: { kind: "user" } }],
+    ['{"reason":7}', { reason: { kind: "user", note: "[unreadable reason]" } }],
+    ['{"reason":{"note":"why"}}', { reason: { kind: "user", note: "why" } }],
+    ['{"reason":"x","comment":"y"}', { reason: { kind: "user", note: "x" } }],
+    ["null", { reason: { kind: "user" } }],
+  ])("G7: a stop with %s is carried out", async (body, options) => {
+    const { control, calls } = recordingControl("ses_a");
+    await serve(control).ask("POST", "/v1/sessions/ses_a/cancel", body);
+    expect(calls.find(({ what }) => what === "session.cancel")?.given).toMatchObject([options]);
   });
 
   test("an unknown query parameter is told what may have been meant", async () => {

@@ -171,7 +171,8 @@ export class Handler {
     checkKinds(params);
     const query = checkQuery(route, request.query);
     const key = keyOf(route, request);
-    if (route.body !== undefined) one.body = checkBody(route.body, await request.body(BODY_BYTES_MAX));
+    const { body } = route;
+    if (body !== undefined) one.body = checkBody(body, await request.body(BODY_BYTES_MAX), route);
     const own = isOwn(this.#options.control, actor, params);
     // Not awaited where the answer is at hand: see the second invariant.
     if (own === false || (own !== true && !(await own))) throw missing(params);

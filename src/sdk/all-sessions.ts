@@ -68,11 +68,13 @@ function namedPrompts(
   prompts: NonNullable<CancelAllOptions["prompts"]>,
   { tenant, keyOf }: { readonly tenant: string | undefined; readonly keyOf: string | undefined },
 ): ReadonlyMap<SessionId, readonly string[]> {
-  const named = new Map<SessionId, readonly string[]>();
+  const named = new Map<SessionId, string[]>();
   for (const { sessionId, key } of prompts) {
     const session = sessionId ?? promptSessionId(engine, { key, keyOf, tenant }) ?? "";
     if (!isSessionId(session) || !session.startsWith(sessionPrefix(tenant))) continue;
-    named.set(session, [...(named.get(session) ?? []), key]);
+    const keys = named.get(session);
+    if (keys === undefined) named.set(session, [key]);
+    else keys.push(key);
   }
   return named;
 }

@@ -101,7 +101,7 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     ...(loopWatch === "off" ? {} : { watch: (shared) => startWatcher(loopWatch, shared) }),
     tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
-  const stopAlls = new BulkStops(engine);
+  const stopAlls = new BulkStops(engine, time);
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
     if (connection.atOnce) await engine.processes.spawner();

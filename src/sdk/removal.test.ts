@@ -137,6 +137,18 @@ describe("delete()", () => {
     expect(await again.transcript()).toHaveLength(2);
   });
 
+  test("G7: a cancel under a key that a deleted session of this name has used is carried out", async () => {
+    const { belay, began } = await openTestBelay({ wait: waits });
+    const session = await belay.createSession({ id: "ses_build" });
+    expect(await session.cancel({ key: "stop", prompts: ["job"] })).toMatchObject({ prompts: ["job"] });
+    await session.delete();
+    const again = await belay.createSession({ id: "ses_build" });
+    const run = again.prompt("wait", { key: "job" });
+    await began("wait");
+    expect(await again.cancel({ key: "stop" })).toMatchObject({ kind: "stopping", runs: [{ runId: run.id }] });
+    expect(await run.outcome).toMatchObject({ kind: "cancelled" });
+  });
+
   test("ends those who follow the session", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();

@@ -6,7 +6,6 @@ import type { Answer, Command } from "../core/model/command.ts";
 import type { Event } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import { emptyLane, evolve, type Lane } from "../core/model/lane.ts";
-import { remember } from "../core/model/memo.ts";
 import { decide } from "../core/policy/decide.ts";
 
 const SESSION: SessionId = "ses_1";
@@ -42,7 +41,7 @@ export class Given {
       const { memos = [] } = decided;
       assert.notEqual(decided.events.length + memos.length, 0, `given ${describe(command)}: it changed nothing`);
       lane = decided.events.reduce(evolve, lane);
-      lane = { ...lane, memos: memos.reduce(remember, lane.memos) };
+      lane = { ...lane, memos: lane.memos.with(memos) };
       events.push(...decided.events);
     }
     return new Given(lane, events);

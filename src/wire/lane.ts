@@ -8,7 +8,7 @@ import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/model/ids.ts";
 import type { InboxItem, PendingItem } from "../core/model/inbox.ts";
 import type { Lane, Waiting } from "../core/model/lane.ts";
-import { NO_MEMOS } from "../core/model/memo.ts";
+import { NO_MEMOS } from "../core/model/memo-set.ts";
 import { NO_PROCESSES } from "../core/model/process.ts";
 import { NOTHING_SPENT, type Run } from "../core/model/run.ts";
 import { corrupt, isObject, parse, requireVersion } from "./event.ts";

@@ -95,12 +95,6 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     ["a session that is a prototype", "session/prompt", { sessionId: "__proto__", prompt: TEXT }, -32002],
     ["a prompt that is a text", "session/prompt", { sessionId: "ses_x", prompt: "x" }, -32602],
     ["a call without a name", "session/cancel_tool_call", { sessionId: "ses_x" }, -32602],
-    [
-      "a wait that is too long",
-      "session/cancel_tool_call",
-      { sessionId: "ses_x", callId: "c", timeout_ms: 1e9 },
-      -32602,
-    ],
     ["a run without a name", "_belay/run/cancel", {}, -32602],
     ["a steer of nothing", "_session/steering", { sessionId: "ses_x", prompt: [{ type: "text" }] }, -32602],
     ["a cursor that is none", "session/list", { cursor: "not one of ours" }, -32602],

@@ -27,27 +27,49 @@ const cells = ([1, 2] as const).flatMap((version) =>
     .flatMap(([method]) => FORMS.map((form) => [version, method, form] as const)),
 );
 
+/** Fields that say nothing about what is covered, in forms that nobody expects. */
+const ODD: readonly Fields[] = [
+  { reason: "x".repeat(5_000) },
+  { reason: 7, timeout_ms: "soon", inject_reminder: "no", more: 1 },
+  { reason: { note: "why" }, timeoutMs: 1e9, injectReminder: 1 },
+];
+
 describe("a stop is carried out in either form", () => {
-  test.each(cells)("version %d: %s as a %s", async (version, method, form) => {
-    const { client, sessionId } = await opened(version);
-    await client.send(client.prompt(sessionId, "work"));
-    const turn = await agent.nextTurn();
-    const ofCall = method.includes("tool_call");
-    const stopped = Promise.withResolvers<void>();
-    if (!ofCall) turn.given.signal.addEventListener("abort", () => stopped.resolve());
-    const call = turn.given.call("slow", {}, ({ signal }) => {
-      if (ofCall) signal.addEventListener("abort", () => stopped.resolve());
-      return new Promise(() => {});
-    });
-    void call.catch(() => {});
-    const { runId, toolCallId } = await liveCall(sessionId);
-    const params = { sessionId, runId, toolCallId, reason: "x".repeat(5_000) };
-    const message = client.request(method, params);
-    await client.send(form === "request" ? message : { jsonrpc: "2.0", method, params });
-    await stopped.promise;
-    expect(turn.given.signal.aborted).toBe(!ofCall);
-    if (form === "request") expect((await client.answer(message.id)).error).toBeUndefined();
-    await belay.session(sessionId).cancel();
+  test.each(cells.flatMap((cell) => ODD.map((odd) => [...cell, odd] as const)))(
+    "version %d: %s as a %s",
+    async (version, method, form, odd) => {
+      const { client, sessionId } = await opened(version);
+      await client.send(client.prompt(sessionId, "work"));
+      const turn = await agent.nextTurn();
+      const ofCall = method.includes("tool_call");
+      const stopped = Promise.withResolvers<void>();
+      if (!ofCall) turn.given.signal.addEventListener("abort", () => stopped.resolve());
+      const call = turn.given.call("slow", {}, ({ signal }) => {
+        if (ofCall) signal.addEventListener("abort", () => stopped.resolve());
+        return new Promise(() => {});
+      });
+      void call.catch(() => {});
+      const { runId, toolCallId } = await liveCall(sessionId);
+      const params = { timeout_ms: 0, sessionId, runId, toolCallId, ...odd };
+      const message = client.request(method, params);
+      await client.send(form === "request" ? message : { jsonrpc: "2.0", method, params });
+      await stopped.promise;
+      expect(turn.given.signal.aborted).toBe(!ofCall);
+      if (form === "request") expect((await client.answer(message.id)).error).toBeUndefined();
+      await belay.session(sessionId).cancel();
+      await client.drop();
+    },
+  );
+
+  test.each([
+    ["_belay/tool_call/cancel", {}, /^_belay\/tool_call\/cancel was refused: .*toolCallId/],
+    // That it looked for the process shows that it was taken. A client of the SDK does not send this one.
+    [ELSEWHERE, { terminalId: "proc_nowhere" }, /^terminal\/cancel was refused: There is no terminal proc_nowhere\./],
+  ])("a notification that is refused is reported: %s", async (method, params, report) => {
+    const reported = Promise.withResolvers<string>();
+    const { client, sessionId } = await opened(2, reported.resolve);
+    await client.send({ jsonrpc: "2.0", method, params: { sessionId, ...params } });
+    expect(await reported.promise).toMatch(report);
     await client.drop();
   });
 
@@ -60,8 +82,11 @@ describe("a stop is carried out in either form", () => {
   });
 });
 
-async function opened(version: Version): Promise<{ readonly client: RawClient; readonly sessionId: string }> {
-  const client = RawClient.connect(acpAgent({ control: belay, clock: systemClock, version: "0" }), version);
+async function opened(
+  version: Version,
+  notice = (_: string): void => {},
+): Promise<{ readonly client: RawClient; readonly sessionId: string }> {
+  const client = RawClient.connect(acpAgent({ control: belay, clock: systemClock, version: "0", notice }), version);
   await client.ask("initialize", greeting(version));
   const { result } = await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] });
   return { client, sessionId: String((result as Fields).sessionId) };

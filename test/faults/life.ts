@@ -60,7 +60,7 @@ export class Life {
       engine: this.engine,
       directory: directoryChoice("workspace", "/"),
       meter: new ResourceMeter(clock, false),
-      stopAlls: new BulkStops(this.engine),
+      stopAlls: new BulkStops(this.engine, clock),
       onClosing: () => {},
     });
   }

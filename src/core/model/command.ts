@@ -36,7 +36,7 @@ type Ask =
       readonly background?: "keep" | "stop";
     } & NamedPrompts)
   /** Keeps what a request was answered that is recorded elsewhere, or about all sessions. */
-  | { readonly type: "keep-answer"; readonly answer: Json }
+  | { readonly type: "keep-answer"; readonly answer: Json; readonly actor?: string }
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
   | CancelKey
   | {
@@ -132,7 +132,7 @@ export interface Answers {
   "cancel-session": SessionReceipt | Refused;
   "cancel-run": CancelReceipt;
   "cancel-key": (CancelReceipt & { readonly runId?: RunId }) | Refused;
-  "keep-answer": undefined;
+  "keep-answer": undefined | Refused;
   "cancel-call": CancelReceipt;
   "cancel-process": CancelReceipt;
   "cancel-question": CancelReceipt;

@@ -6,6 +6,7 @@ import { ANSWERS_KEPT } from "../limits.ts";
 import type { Event } from "./event.ts";
 import type { RunId, TurnId } from "./ids.ts";
 import { emptyLane, evolve, type Lane, leadingInterrupts, placeFor } from "./lane.ts";
+import { NO_MEMOS } from "./memo-set.ts";
 import type { Delivery } from "./prompt.ts";
 
 const created: Event = { type: "session.created", sessionId: "ses_1" };
@@ -37,7 +38,7 @@ describe("the session", () => {
       inbox: [],
       grants: [],
       processes: { live: [], count: 0 },
-      memos: [],
+      memos: NO_MEMOS,
       contextFrom: 1,
     });
   });

@@ -9,7 +9,7 @@ import { ANSWERS_KEPT, GRANTS_KEPT } from "../limits.ts";
 import type { Event } from "./event.ts";
 import type { RunId, Seq, SessionId } from "./ids.ts";
 import { isHeld, NO_ITEMS, type PendingItem } from "./inbox.ts";
-import { type Memo, NO_MEMOS } from "./memo.ts";
+import { type MemoSet, NO_MEMOS } from "./memo-set.ts";
 import { evolveProcesses, NO_PROCESSES, type Processes, quieted } from "./process.ts";
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
 import { evolveRun, NO_QUESTIONS, NOTHING_SPENT, NOTHING_TAKEN, type Run } from "./run.ts";
@@ -48,7 +48,7 @@ export interface Lane {
   readonly grants: readonly string[];
   readonly processes: Processes;
   /** What is kept besides the log, oldest first. Not part of a snapshot. */
-  readonly memos: readonly Memo[];
+  readonly memos: MemoSet;
   /**
    * Where the log must be read from for the next request to a model: what was asked before is in the last summary.
    * Without a summary, from its beginning.

@@ -3,9 +3,8 @@
 //
 // Invariants
 // 1. A memo of a prompt counts for the user that left it, in its session, and for the prompt with its key alone.
-// 2. No memo of a prompt is dropped for room: one more than the limit is refused.
+// 2. No memo is dropped for room: one more than the limit is refused.
 
-import { ANSWERS_KEPT } from "../limits.ts";
 import type { CancelReason, NamedPrompts } from "./cancel.ts";
 import type { Json } from "./prompt.ts";
 
@@ -27,6 +26,8 @@ export interface AnswerMemo {
   /** Digest of the request. */
   readonly content: string;
   readonly answer: Json;
+  /** The user that sent the request. Absent: the request does not name one. */
+  readonly actor?: string;
 }
 
 export type MemoChange =
@@ -46,23 +47,9 @@ type Named = Pick<AnswerMemo, "kind" | "key"> | Pick<PromptMemo, "kind" | "key" 
 export const memoName = (memo: Named): string =>
   JSON.stringify(memo.kind === "prompt" ? [memo.kind, memo.key, memo.actor] : [memo.kind, memo.key]);
 
-export const NO_MEMOS: readonly Memo[] = [];
-
-export function remember(memos: readonly Memo[], change: MemoChange): readonly Memo[] {
-  const name = change.type === "keep" ? memoName(change.memo) : change.name;
-  const rest = memos.filter((one) => memoName(one) !== name);
-  if (change.type === "keep") return [...rest, change.memo];
-  return rest.length === 0 ? NO_MEMOS : rest;
-}
-
-/** The memo that cancels a prompt which arrives now, if its own user has left one. */
-export function cancelledBefore(
-  memos: readonly Memo[],
-  { key, actor = "" }: { readonly key?: string; readonly actor?: string },
-): PromptMemo | undefined {
-  if (key === undefined) return undefined;
-  return memos.find((one): one is PromptMemo => one.kind === "prompt" && one.key === key && one.actor === actor);
-}
+/** The name of the memo that cancels this prompt when it arrives. Undefined: none can. */
+export const promptMemoName = ({ key, actor = "" }: { readonly key?: string; readonly actor?: string }) =>
+  key === undefined ? undefined : memoName({ kind: "prompt", key, actor });
 
 /** The memos that a cancel leaves for the prompts it names: for those that are not `here`, in this order. */
 export function memosFor(
@@ -71,16 +58,10 @@ export function memosFor(
   here: ReadonlySet<string | undefined>,
 ): readonly PromptMemo[] {
   if (crowded === true) return [];
+  const over = new Set(arrived);
   return [...new Set(prompts)]
-    .filter((key) => !here.has(key) && !arrived.includes(key))
+    .filter((key) => !here.has(key) && !over.has(key))
     .map((key) => ({ kind: "prompt", key, actor, reason }));
-}
-
-/** Keeps an answer. A session remembers only so many, and forgets the oldest. */
-export function keepAnswer(memos: readonly Memo[], memo: AnswerMemo): readonly MemoChange[] {
-  const answers = memos.filter(({ kind }) => kind === "answer");
-  const dropped = answers.slice(0, Math.max(0, answers.length + 1 - ANSWERS_KEPT));
-  return [...dropped.map(drop), keep(memo)];
 }
 
 export const keep = (memo: Memo): MemoChange => ({ type: "keep", memo });

@@ -2,9 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { accept, running } from "../../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../../testing/given.ts";
-import { ANSWERS_KEPT } from "../limits.ts";
+import { ANSWER_CHARS_PER_ACTOR_MAX, ANSWERS_KEPT, ANSWERS_PER_ACTOR_MAX } from "../limits.ts";
 import type { CancelReason } from "../model/cancel.ts";
 import type { Command, CommandOf } from "../model/command.ts";
+import { evolve } from "../model/lane.ts";
+import { keep } from "../model/memo.ts";
 import { decide } from "./decide.ts";
 
 const user: CancelReason = { kind: "user", note: "wrong branch" };
@@ -34,7 +36,8 @@ describe("a prompt that was cancelled before it arrived", () => {
     ["a cancel by its key", byKey],
   ])("G7: by %s, is accepted and withdrawn in one decision, with its own outcome", (_name, cancel) => {
     given(cancel).when(late).then(recorded, withdrawn);
-    expect(given(cancel, late).lane).toMatchObject({ memos: [], queue: [] });
+    expect(given(cancel, late).lane.memos.list()).toEqual([]);
+    expect(given(cancel, late).lane).toMatchObject({ queue: [] });
   });
 
   test("G7: even in a session that does not exist yet", () => {
@@ -60,7 +63,7 @@ describe("a prompt that was cancelled before it arrived", () => {
       accept("run_k", { actor: "ann" }),
     ]) {
       expect(past.and(other).lane.queue).toHaveLength(1);
-      expect(past.and(other).lane.memos).toHaveLength(1);
+      expect(past.and(other).lane.memos.size).toBe(1);
     }
   });
 
@@ -117,9 +120,65 @@ describe("the receipt", () => {
   });
 });
 
-test("G33: a session keeps the latest answers that left no event, and forgets older ones", () => {
-  const idle = (key: string): Command => ({ type: "cancel-session", reason: user, once: { key, content: "c" } });
-  const keys = Array.from({ length: ANSWERS_KEPT + 1 }, (_one, index) => `K${index}`);
-  const { memos } = given(naming("k"), ...keys.map(idle)).lane;
-  expect(memos.map(({ key }) => key)).toEqual(["k", ...keys.slice(1)]);
+describe("a session cancel under a key", () => {
+  const once = { key: "K", content: "c" };
+  const idle = (key: string, actor = "bob"): Command => ({
+    ...{ type: "cancel-session", reason: user, actor, once: { key, content: "c" } },
+  });
+  const first = { ...idle("K", "ann"), once };
+
+  test("G7: of a session that is idle is remembered however many others follow", () => {
+    const many = Array.from({ length: ANSWERS_KEPT + 1 }, (_one, index) => idle(`other ${index}`));
+    given(first, ...many, accept("run_a"))
+      .when(first)
+      .then()
+      .answers({ kind: "idle", runs: [] });
+  });
+
+  test("G7: that stopped something is remembered however many other requests follow", () => {
+    const modes = Array.from({ length: ANSWERS_KEPT + 1 }, (_one, index): Command => {
+      return { type: "set-mode", mode: `mode ${index}`, once: { key: `mode ${index}`, content: "c" } };
+    });
+    given(accept("run_a"), first, ...modes, accept("run_b"))
+      .when(first)
+      .then()
+      .answers({ kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] });
+  });
+
+  test("G33: beyond the limit of its user is carried out and refused; another user's is not", () => {
+    const memos = Array.from({ length: ANSWERS_PER_ACTOR_MAX }, (_one, index) =>
+      keep({ kind: "answer", key: `other ${index}`, content: "c", answer: null, actor: "ann" }),
+    );
+    const { lane } = given(accept("run_a"));
+    const full = { ...lane, memos: lane.memos.with(memos) };
+    const refused = { kind: "refused", code: "queue_full" };
+    const decided = decide(full, first);
+    expect(decided.answer).toMatchObject(refused);
+    expect(decided.events.map(({ type }) => type)).toEqual([
+      ...["session.cancel_requested", "run.settled", "request.answered"],
+    ]);
+    expect(decided.memos).toBeUndefined();
+    // What was done is done once, although the answer is a refusal.
+    const after = { ...full, ...decided.events.reduce(evolve, full) };
+    expect(decide(after, first)).toEqual({ events: [], answer: decided.answer });
+    expect(decide(full, idle("K", "bob")).answer).toMatchObject({ kind: "withdrawn" });
+  });
+
+  test("G33: the answers of a user are limited in characters, too", () => {
+    const answer = "x".repeat(ANSWER_CHARS_PER_ACTOR_MAX / 2);
+    const large = ["one", "two"].map((key) => keep({ kind: "answer", key, content: "c", answer, actor: "ann" }));
+    const { lane } = given();
+    expect(decide({ ...lane, memos: lane.memos.with(large.slice(1)) }, first).answer).toMatchObject({ kind: "idle" });
+    expect(decide({ ...lane, memos: lane.memos.with(large) }, first).answer).toMatchObject({ kind: "refused" });
+  });
+
+  test("G7: that is refused as crowded is not carried out again for runs that came later", () => {
+    const crowded = { ...naming("k"), once, crowded: true } as const;
+    const { lane } = given(accept("run_a"));
+    const { events, answer, memos = [] } = decide(lane, crowded);
+    expect(answer).toMatchObject({ kind: "refused", code: "queue_full" });
+    const after = { ...events.reduce(evolve, lane), memos: lane.memos.with(memos) };
+    const later = decide(after, accept("run_b")).events.reduce(evolve, after);
+    expect(decide(later, { ...naming("k"), once })).toEqual({ events: [], answer });
+  });
 });

@@ -1,7 +1,9 @@
 // Requests with an idempotency key: the same one again gets the same answer, and does nothing.
+import { ANSWER_CHARS_PER_ACTOR_MAX, ANSWERS_PER_ACTOR_MAX } from "../limits.ts";
 import type { Command, Refused } from "../model/command.ts";
 import type { Answered, Lane } from "../model/lane.ts";
-import { type AnswerMemo, keepAnswer } from "../model/memo.ts";
+import { type AnswerMemo, keep, memoName } from "../model/memo.ts";
+import { charsOf } from "../model/memo-set.ts";
 import type { Json } from "../model/prompt.ts";
 import { nothing } from "./decide-queue.ts";
 import type { Decided } from "./decide-run.ts";
@@ -15,26 +17,55 @@ export function decideOnce<A>(lane: Lane, command: Command, decideNow: () => Dec
   if (before !== undefined) return nothing((before.content === content ? before.answer : KEY_TAKEN) as A);
   const decided = decideNow();
   const { events, answer, memos = [] } = decided;
-  // A refusal may pass: the same request can succeed later. Of a session that does not exist nothing need be kept.
-  const isAbsent = lane.phase === "absent" && memos.length === 0 && command.type !== "keep-answer";
-  if (isAbsent || isRefused(answer)) return decided;
-  if (events.length > 0) {
-    return { ...decided, events: [...events, { type: "request.answered", key, content, answer: answer as Json }] };
-  }
-  // What changes nothing leaves no event; sent again, it is still answered like this, and covers nothing later.
-  const answered = command.type === "keep-answer" ? command.answer : (answer as Json);
-  const kept = keepAnswer(lane.memos, { kind: "answer", key, content, answer: answered });
-  return { events, answer, memos: [...memos, ...kept] };
+  // A refusal may pass: the same request can succeed later. Unless it was refused in part: what was done is done once.
+  if (isRefused(answer) && events.length === 0) return decided;
+  // Of a session that does not exist nothing need be kept.
+  if (lane.phase === "absent" && memos.length === 0 && command.type !== "keep-answer") return decided;
+  // What changes nothing leaves no event. Sent again, it is answered like this and covers nothing later; so is a stop
+  // of a session. The log has only the latest answers, and what the other requests cover is named in them.
+  const isMemo = events.length === 0 || command.type === "cancel-session";
+  const actor = "actor" in command && command.actor !== undefined ? { actor: command.actor } : {};
+  const said = command.type === "keep-answer" ? command.answer : (answer as Json);
+  const isFull = isMemo && !hasRoom(lane, actor.actor, said);
+  const given = isFull ? (ANSWERS_FULL as unknown as Json) : said;
+  const kept = isMemo && !isFull ? [keep({ kind: "answer", key, content, answer: given, ...actor })] : [];
+  return {
+    events: events.length === 0 ? events : [...events, { type: "request.answered", key, content, answer: given }],
+    answer: (isFull ? ANSWERS_FULL : answer) as A,
+    ...(memos.length + kept.length === 0 ? {} : { memos: [...memos, ...kept] }),
+  };
+}
+
+function hasRoom({ memos }: Lane, actor = "", answer: Json): boolean {
+  const { count, chars } = memos.answersOf(actor);
+  return count < ANSWERS_PER_ACTOR_MAX && chars + charsOf(answer) <= ANSWER_CHARS_PER_ACTOR_MAX;
 }
 
 /** What was answered to the request with this key, if it is still known. */
 export const answeredBefore = (lane: Lane, key: string): Answered | AnswerMemo | undefined =>
-  lane.answered.find((one) => one.key === key) ??
-  lane.memos.find((one): one is AnswerMemo => one.kind === "answer" && one.key === key);
+  lane.answered.find((one) => one.key === key) ?? answerMemo(lane, key);
+
+function answerMemo({ memos }: Lane, key: string): AnswerMemo | undefined {
+  const memo = memos.get(memoName({ kind: "answer", key }));
+  return memo?.kind === "answer" ? memo : undefined;
+}
+
+/** Whether a request was refused for its key, whatever it asked for. */
+export const isRefusedForItsKey = ({ code, message }: Refused): boolean =>
+  code === "conflict" || message === ANSWERS_FULL.message;
 
 function isRefused(answer: unknown): boolean {
   return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
 }
+
+/** The request was carried out: what cannot be kept is what it was answered. */
+const ANSWERS_FULL: Refused = {
+  kind: "refused",
+  code: "queue_full",
+  message:
+    "The request was carried out, but this session remembers as many requests of its user as it may: " +
+    "sent again, it would be carried out again.",
+};
 
 const KEY_TAKEN: Refused = {
   kind: "refused",

@@ -8,7 +8,7 @@ import type { Event } from "../model/event.ts";
 import { type RunId, runOf, type TurnId, turnId } from "../model/ids.ts";
 import { takeable, wakes } from "../model/inbox.ts";
 import { evolve, type Lane, leadingInterrupts, placeFor, type Waiting } from "../model/lane.ts";
-import { cancelledBefore, drop, keep, memosFor } from "../model/memo.ts";
+import { drop, keep, memosFor, promptMemoName } from "../model/memo.ts";
 import { promptBytes } from "../model/prompt.ts";
 import { covers } from "./covers.ts";
 import { decideOnce } from "./decide-once.ts";
@@ -119,10 +119,11 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
   const named = { ...(key === undefined ? {} : { key }), ...(content === undefined ? {} : { content }) };
   // @fault idle-cancel-remembered:accept, later-prompt-poisoned:accept
   const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];
-  const memo = cancelledBefore(lane.memos, command);
+  const name = promptMemoName(command);
+  const memo = name === undefined ? undefined : lane.memos.get(name);
   // Cancelled before it arrived: it is over, and has interrupted nothing.
   // @fault memo-not-honoured
-  if (memo !== undefined)
+  if (memo?.kind === "prompt")
     return {
       events: [...events, withdrawn({ id: runId, key }, memo.reason)],
       answer: accepted(lane, command),

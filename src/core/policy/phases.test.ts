@@ -50,7 +50,7 @@ import type { Accept, Command } from "../model/command.ts";
 import type { Event } from "../model/event.ts";
 import type { CallId } from "../model/ids.ts";
 import { evolve, type Lane } from "../model/lane.ts";
-import { keep, remember } from "../model/memo.ts";
+import { keep } from "../model/memo.ts";
 import type { Json } from "../model/prompt.ts";
 import type { QuestionReply } from "../model/question.ts";
 import type { Run } from "../model/run.ts";
@@ -315,15 +315,18 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
         expect(keyed, "G3: a refusal leaves no record").toEqual(plain);
         continue;
       }
-      // What changes nothing leaves no event: its answer is kept as a memo.
+      // What changes nothing leaves no event: its answer is kept as a memo, like that to a stop of the session.
       const record = { type: "request.answered", ...once, answer };
-      const memos = events.length === 0 ? [keep({ kind: "answer", ...once, answer: answer as Json })] : undefined;
+      const isMemo = events.length === 0 || command.type === "cancel-session";
+      const actor = "actor" in command && command.actor !== undefined ? { actor: command.actor } : {};
+      const memo = keep({ kind: "answer", ...once, answer: answer as Json, ...actor });
+      const memos = isMemo ? [...(plain.memos ?? []), memo] : plain.memos;
       expect(keyed).toEqual({
         events: events.length === 0 ? [] : [...events, record],
         answer,
         ...(memos && { memos }),
       });
-      const after = { ...keyed.events.reduce(evolve, lane), memos: (memos ?? []).reduce(remember, lane.memos) };
+      const after = { ...keyed.events.reduce(evolve, lane), memos: lane.memos.with(memos ?? []) };
       expect(decide(after, { ...command, once })).toEqual({ events: [], answer });
       expect(decide(after, { ...command, once: { key: "k", content: "d" } })).toEqual({
         events: [],

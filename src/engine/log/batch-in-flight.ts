@@ -68,10 +68,16 @@ export async function readNews(store: Store, lane: SessionState): Promise<readon
  * A batch is written as a whole, as it was sent: since then, its commands may have been decided in another order, and
  * sent with others.
  */
-export function answerWritten(entries: readonly Pending[], news: readonly Recorded[]): readonly Pending[] {
+export function answerWritten(
+  lane: SessionState,
+  unanswered: readonly Pending[],
+  { news, now }: { readonly news: readonly Recorded[]; readonly now: number },
+): readonly Pending[] {
+  const entries = [...unanswered, ...lane.pending];
   const sent = entries.flatMap(({ flights = [] }) => flights); // @fault late-batch-sought-as-sent-last
   const [landed] = sent.filter((flight) => isIn(news, flight)).sort((a, b) => b.events.length - a.events.length);
   if (landed === undefined) return entries; // @fault lost-answer-decided-again
+  lane.durable = { ...lane.durable, memos: lane.durable.memos.with(landed.memos, now) };
   for (const [index, entry] of landed.entries.entries()) entry.resolve(landed.answers[index]);
   return entries.filter((entry) => !landed.entries.includes(entry));
 }

@@ -7,11 +7,10 @@
 // 3. A refused command leaves nothing behind, neither in memory nor in the log.
 // 4. A stop and the end of a piece of work are never refused for trouble of the store: they are kept until recorded.
 import { ControlError, toControlError } from "../../core/errors.ts";
-import { COMMIT_ATTEMPTS_MAX } from "../../core/limits.ts";
+import { COMMIT_ATTEMPTS_MAX, MEMO_MS } from "../../core/limits.ts";
 import type { Answer, Command } from "../../core/model/command.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import { evolve, type Lane } from "../../core/model/lane.ts";
-import { remember } from "../../core/model/memo.ts";
 import { covers } from "../../core/policy/covers.ts";
 import { decide } from "../../core/policy/decide.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -184,10 +183,12 @@ export class Commit {
   #apply(lane: SessionState, entry: Pending): void {
     if (entry.command === undefined) return;
     entry.command = asKnownHere(lane, entry.command);
+    const now = this.#clock.elapsed();
+    lane.forgetMemos(now - MEMO_MS);
     const { events, answer, memos = NONE.memos } = decide(lane.decided, withKnownKey(lane, entry.command));
     Object.assign(entry, { events, answer, memos });
     const next = events.reduce<Lane>(evolve, lane.decided);
-    lane.decided = memos.length === 0 ? next : { ...next, memos: memos.reduce(remember, next.memos) };
+    lane.decided = memos.length === 0 ? next : { ...next, memos: next.memos.with(memos, now) };
   }
 
   /** In a microtask, so that what is decided in one tick is one batch. */
@@ -244,7 +245,8 @@ export class Commit {
     else {
       // Decided again with what the store knows: keys that have a run, memos of another worker, too many memos.
       this.#known(lane);
-      this.#again(lane, learn(lane, [...flight.entries, ...lane.pending], appended));
+      const entries = [...flight.entries, ...lane.pending];
+      this.#again(lane, learn(lane, { entries, known: appended, now: this.#clock.elapsed() }));
     }
   }
 
@@ -280,7 +282,7 @@ export class Commit {
       if (lane.phase === "gone" || lane.flight !== flight) return;
       this.#known(lane);
       this.#note(lane, news);
-      this.#again(lane, answerWritten([...flight.entries, ...lane.pending], news));
+      this.#again(lane, answerWritten(lane, flight.entries, { news, now: this.#clock.elapsed() }));
     } catch (error) {
       if (lane.phase === "gone" || lane.flight !== flight) return;
       // The batch is kept until the log is read: an earlier sending of it may be what the log has moved by.
@@ -378,7 +380,7 @@ export class Commit {
     this.#note(lane, news);
     // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
     const sent = (flight?.entries ?? []).filter((entry) => isLasting(entry) || mayLand(entry));
-    this.#again(lane, answerWritten([...sent, ...lane.pending], news));
+    this.#again(lane, answerWritten(lane, sent, { news, now: this.#clock.elapsed() }));
   }
 
   /** Another worker drives this lane, or may soon: every caller that waits for it here is rejected. */

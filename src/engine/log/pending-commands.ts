@@ -3,7 +3,7 @@
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
 import type { Command, CommandOf } from "../../core/model/command.ts";
 import { processId, type QuestionId, type RunId, runOf, type Work } from "../../core/model/ids.ts";
-import { keep, remember } from "../../core/model/memo.ts";
+import { keep } from "../../core/model/memo.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { KeyedRun, StoreKnows } from "../../core/model/rows.ts";
 import { covers } from "../../core/policy/covers.ts";
@@ -194,10 +194,13 @@ export function withProcessId(lane: SessionState, command: CommandOf<"begin-proc
 }
 
 /** Brings a lane and its commands to what the store knows, before they are decided again. */
-export function learn(lane: SessionState, entries: readonly Pending[], known: StoreKnows): readonly Pending[] {
+export function learn(
+  lane: SessionState,
+  { entries, known, now }: { readonly entries: readonly Pending[]; readonly known: StoreKnows; readonly now: number },
+): readonly Pending[] {
   if (known.kind === "taken") repeatTaken(entries, known.runs);
   else if (known.kind === "recalled") {
-    const memos = known.memos.map(keep).reduce(remember, lane.durable.memos);
+    const memos = lane.durable.memos.with(known.memos.map(keep), now);
     lane.durable = { ...lane.durable, memos };
   } else {
     for (const entry of entries) {

@@ -10,6 +10,7 @@ import { ControlError, toControlError } from "../../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../../core/limits.ts";
 import type { RunId, Seq, SessionId, WorkerId } from "../../core/model/ids.ts";
 import { emptyLane, evolve, type Lane } from "../../core/model/lane.ts";
+import { MemoSet } from "../../core/model/memo-set.ts";
 import type { Resume } from "../../core/policy/decide-run.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Loaded, Store } from "../../ports/store.ts";
@@ -186,7 +187,7 @@ export class SessionRegistry {
       await this.claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
       if (loaded === undefined || loaded.head === 0) await this.#release(lane);
-      if (loaded !== undefined) lane.durable = fold(lane.id, loaded);
+      if (loaded !== undefined) lane.durable = fold(lane.id, loaded, this.#parts.clock.elapsed());
       lane.decided = lane.durable;
       lane.snapshotAt = loaded?.snapshot?.head ?? 0;
     } catch (error) {
@@ -261,10 +262,11 @@ const mayBeWritten = ({ flight, pending }: SessionState, run: RunId): boolean =>
     events.some((event) => event.type === "run.accepted" && event.runId === run),
   );
 
-function fold(session: SessionId, loaded: Loaded): Lane {
+/** How old its memos are is known to the store alone: here they count as new. */
+function fold(session: SessionId, loaded: Loaded, now: number): Lane {
   let lane = loaded.snapshot ?? emptyLane(session);
   for (const event of loaded.events) lane = evolve(lane, event);
-  return { ...lane, memos: loaded.memos };
+  return { ...lane, memos: new MemoSet(loaded.memos, now) };
 }
 
 const ignore = (): void => {};

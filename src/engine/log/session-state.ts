@@ -153,6 +153,12 @@ export class SessionState {
     for (const resolve of waiting) resolve();
   }
 
+  /** Memos that were kept at `at` or before it count no longer. The durable state follows with the next batch. */
+  forgetMemos(at: number): void {
+    const memos = this.decided.memos.since(at);
+    if (memos !== this.decided.memos) this.decided = { ...this.decided, memos };
+  }
+
   cancelRetry(): void {
     this.retry?.();
     this.retry = undefined;

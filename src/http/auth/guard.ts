@@ -10,6 +10,7 @@ import {
   type Actor,
   type HttpAnswer,
   type HttpRequest,
+  NO_ACTOR,
   TOKEN_SCOPES,
   type TokenScope,
 } from "../transport/http-exchange.ts";
@@ -82,7 +83,7 @@ const ALL_SCOPES: ReadonlySet<TokenScope> = new Set(TOKEN_SCOPES);
 const LOCAL: Actor = { name: "local", scopes: ALL_SCOPES, tenant: undefined };
 
 /** Who asks where nobody is asked for. May do nothing, in a tenant that no token can have. */
-const NOBODY: Actor = { name: "nobody", scopes: new Set(), tenant: "-" };
+const NOBODY: Actor = { name: NO_ACTOR, scopes: new Set(), tenant: "-" };
 
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 const PASSED: FrontCheck = { kind: "passed", headers: NO_HEADERS };

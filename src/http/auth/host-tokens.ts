@@ -4,7 +4,7 @@
 // 1. Whatever it throws, rejects with or answers that is no actor is a refusal.
 // 2. Each request is verified anew. Only streams go by the last answer, and ask again in the background.
 import type { Actor, HttpRequest } from "../transport/http-exchange.ts";
-import { TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
+import { NO_ACTOR, TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
 import { authorizationOf, bearerOf } from "./guard-headers.ts";
 
 /** An actor as a host says who it is. */
@@ -92,6 +92,7 @@ export function checkedActor(given: unknown): Actor | undefined {
   if (given === undefined || given === null) return undefined;
   const { name, scopes, tenant } = given as Partial<VerifiedActor>;
   if (typeof name !== "string" || name === "") throw new TypeError("An actor has a `name`.");
+  if (name === NO_ACTOR) throw new TypeError(`No actor is named "${NO_ACTOR}": requests without a valid token are.`);
   if (typeof scopes === "string" || typeof scopes?.[Symbol.iterator] !== "function") {
     throw new TypeError("An actor has `scopes`: a list or a set of them.");
   }

@@ -111,6 +111,7 @@ describe("a token", () => {
     [{ name: "ci", scopes: ["read"], tenant: "a.b" }, /tenant/],
     [{ name: "ci", scopes: ["read"], expiresAt: START }, /expires/],
     [{ name: "local", scopes: ["read"] }, /own/],
+    [{ name: "nobody", scopes: ["read"] }, /without a valid token/],
   ])("like %j is not made", (wanted, why) => {
     // What comes from a command line has any shape.
     expect(() => open().add(wanted as Parameters<Tokens["add"]>[0])).toThrow(why);

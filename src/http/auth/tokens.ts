@@ -10,7 +10,7 @@ import { ControlError, toControlError } from "../../core/errors.ts";
 import { suggest } from "../../core/suggest.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { TOKEN_GRACE_MS_MAX, TOKENS_CHECK_MS, TOKENS_MAX } from "../limits.ts";
-import { type Actor, TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
+import { type Actor, NO_ACTOR, TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
 import { openPrivateDirectory } from "./private-directory.ts";
 import {
   digestOf,
@@ -116,6 +116,7 @@ export class Tokens {
   add(wanted: NewToken): MadeToken {
     mustBeSound(wanted, this.#clock.now());
     if (wanted.name === LOCAL_TOKEN) throw invalid(`"${LOCAL_TOKEN}" is the server's own; it makes it by itself.`);
+    if (wanted.name === NO_ACTOR) throw invalid(`"${NO_ACTOR}" is the actor of requests without a valid token.`);
     return this.#add(wanted);
   }
 

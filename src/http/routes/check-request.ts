@@ -2,12 +2,14 @@
 //
 // Invariants
 // 1. Nothing that was not asked for by the table gets past here: no unknown field, no parameter twice, no odd number.
+//    Of a stop, what does not say what it covers is left out or made readable instead of refused.
 import { z } from "zod";
 import { ControlError } from "../../core/errors.ts";
 import { isUnparsable } from "../../core/json-depth.ts";
 import { JSON_DEPTH_MAX } from "../../core/limits.ts";
 import { suggest } from "../../core/suggest.ts";
 import type { Route } from "./route.ts";
+import { readableStop } from "./stop-body.ts";
 
 /** Levels of a body around what the house bounds itself: `{ prompt: { data: … } }`. */
 const ENVELOPE_DEPTH = 2;
@@ -42,11 +44,11 @@ function valueIn(field: z.core.$ZodType | undefined, name: string, text: string)
 }
 
 /** The body, as a value. An empty one is an empty object. */
-export function checkBody(schema: z.ZodType, text: string): unknown {
+export function checkBody(schema: z.ZodType, text: string, route?: Route): unknown {
   if (isUnparsable(text)) throw tooDeep();
   const value = text.trim() === "" ? {} : parsed(text);
   if (isDeeper(value, JSON_DEPTH_MAX + ENVELOPE_DEPTH)) throw tooDeep();
-  return checked(schema, value, "The body");
+  return checked(schema, route === undefined ? value : readableStop(route, value), "The body");
 }
 
 function parsed(text: string): unknown {

@@ -3,7 +3,6 @@ import { z } from "zod";
 import {
   DIRECTORY_CHARS_MAX,
   KEY_CHARS_MAX,
-  MEMOS_PER_ACTOR_MAX,
   MODE_CHARS_MAX,
   PAGE_ROWS_MAX,
   TERMINAL_CELLS_MAX,
@@ -46,17 +45,17 @@ export const cancelBody = z.strictObject({ reason: reason.optional(), waitMs: wa
 export const callCancelBody = z.strictObject({ ...cancelBody.shape, remind: z.boolean().optional() });
 const stopBody = z.strictObject({ ...cancelBody.shape, background: background.optional() });
 const promptKey = z.string().min(1).max(KEY_CHARS_MAX);
-/** `prompts`: keys of prompts that have not been answered. They are stopped even if they arrive later. */
+/**
+ * `prompts`: keys of prompts that have not been answered. They are stopped even if they arrive later. As many as the body
+ * holds: a longer list than a user may have memos stops what has arrived, and is refused after that.
+ */
 export const sessionCancelBody = z.strictObject({
   ...stopBody.shape,
-  prompts: z.array(promptKey).max(MEMOS_PER_ACTOR_MAX).optional(),
+  prompts: z.array(promptKey).optional(),
 });
 export const cancelAllBody = z.strictObject({
   ...stopBody.shape,
-  prompts: z
-    .array(z.strictObject({ sessionId: sessionId.optional(), key: promptKey }))
-    .max(MEMOS_PER_ACTOR_MAX)
-    .optional(),
+  prompts: z.array(z.strictObject({ sessionId: sessionId.optional(), key: promptKey })).optional(),
 });
 /** `early`: the prompt may not have arrived. If so, it is withdrawn when it does. */
 export const promptCancelBody = z.strictObject({ ...reasonBody.shape, early: z.boolean().optional() });

@@ -65,6 +65,9 @@ export const SWITCHED: HttpAnswer = { status: 101, headers: {}, body: undefined 
 /** Pieces of a body. The next one is asked for when the last has been taken; leaving early ends it. */
 export type ResponseStream = AsyncIterator<string, void>;
 
+/** The actor of requests without a valid token, in the audit trail. No token has this name. */
+export const NO_ACTOR = "nobody";
+
 /** Who asks: a token, or whoever may open the private socket. */
 export interface Actor {
   /** For the audit trail: the name of the token, never the token. */

@@ -19,6 +19,18 @@ async function withCall(house: TestBridge, options: { readonly heeds?: boolean }
 
 const stopCall = (host: InMemoryHost, params: object) => host.ask("session/cancel_tool_call", params);
 
+test.each([
+  [{ reason: 7, waitMs: "soon", more: true }, "[unreadable reason]"],
+  [{ reason: { note: "why", more: 1 }, waitMs: -1 }, "why"],
+])("G7: a stop with %j is carried out", async (odd, note) => {
+  const { host, agent } = await openBridge();
+  const sessionId = await host.newSession();
+  host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "work" } });
+  await agent.nextTurn();
+  host.send({ method: "session/cancel", params: { sessionId, ...odd } });
+  expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled", reason: { note } } });
+});
+
 describe("one piece of input", () => {
   test("G7: a cancel covers the prompt in the line before it, and not the one in the line after it", async () => {
     const { host, agent } = await openBridge();

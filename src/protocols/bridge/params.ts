@@ -1,6 +1,5 @@
 // Parameters of a request, field by field. What is wrong is said with the name of the field.
 import { ControlError } from "../../core/errors.ts";
-import { WAIT_MS_MAX } from "../../core/limits.ts";
 import type { Json, Prompt } from "../../core/model/prompt.ts";
 import { suggest } from "../../core/suggest.ts";
 import type { Params } from "./message.ts";
@@ -37,12 +36,6 @@ export function textOfOne(params: Params, names: readonly string[]): string {
   return text(params, name);
 }
 
-export function optionalFlag(params: Params, name: string): boolean | undefined {
-  const given = params[name] ?? undefined;
-  if (given !== undefined && typeof given !== "boolean") throw invalid(`\`${name}\` is true or false.`);
-  return given;
-}
-
 export function optionalWhole(params: Params, name: string, max: number): number | undefined {
   const given = params[name] ?? undefined;
   if (given === undefined) return undefined;
@@ -51,9 +44,6 @@ export function optionalWhole(params: Params, name: string, max: number): number
   }
   return given;
 }
-
-export const optionalMs = (params: Params, name: string): number | undefined =>
-  optionalWhole(params, name, WAIT_MS_MAX);
 
 export function optionalChoice<const C extends string>(
   params: Params,

@@ -2,21 +2,12 @@
 
 import { CALL_WAIT_MS } from "../../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../../core/model/cancel.ts";
+import { readableReason, readableWait } from "../../core/stop-form.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { cancelCall } from "../cancel-call.ts";
 import type { Params } from "./message.ts";
 import type { Method, MethodContext, MethodRequest, Reply } from "./method-context.ts";
-import {
-  defined,
-  invalid,
-  optionalChoice,
-  optionalFlag,
-  optionalMs,
-  optionalReason,
-  optionalText,
-  text,
-  textOfOne,
-} from "./params.ts";
+import { defined, invalid, optionalChoice, optionalText, text, textOfOne } from "./params.ts";
 
 /** Other agents' hosts have other names for it. */
 const CALL_NAMES = ["toolCallId", "tool_call_id", "callId", "call_id"] as const;
@@ -41,11 +32,11 @@ export const STOP_METHODS = {
     handle: async ({ control }, { id, params }) => {
       const session = control.session(text(params, "sessionId"));
       const given = textOfOne(params, CALL_NAMES);
-      const remind = optionalFlag(params, "injectReminder") ?? true;
-      const timeoutMs = optionalMs(params, "timeoutMs") ?? CALL_WAIT_MS;
+      const remind = params.injectReminder !== false;
+      const timeoutMs = readableWait(params.timeoutMs) ?? CALL_WAIT_MS;
       // A notification is answered by nobody, so nobody waits for it either.
       const waitMs = id === undefined ? 0 : timeoutMs;
-      return now(await cancelCall(control, session, { given, reason: optionalReason(params), remind, waitMs }));
+      return now(await cancelCall(control, session, { given, reason: readableReason(params.reason), remind, waitMs }));
     },
   },
   "run/cancel": {
@@ -96,7 +87,11 @@ function prefixed(params: Params, name: string, prefix: string): string {
 }
 
 const optionsOf = ({ params }: MethodRequest) =>
-  defined({ reason: optionalReason(params), waitMs: optionalMs(params, "waitMs"), key: optionalText(params, "key") });
+  defined({
+    reason: readableReason(params.reason),
+    waitMs: readableWait(params.waitMs),
+    key: optionalText(params, "key"),
+  });
 
 type SessionStatus = "cancelled" | "already_cancelled" | "idle" | "not_found";
 

@@ -72,15 +72,28 @@ export function memoContract({ opened }: Suite): void {
       expect((await store.load(SES))?.memos).toHaveLength(MEMOS_PER_ACTOR_MAX + 2);
     });
 
+    it("of one tenant leave the room of another's user of that name", async () => {
+      const { store } = opened();
+      const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
+      const more = { memos: [keep(prompt("more"))] };
+      await store.append(batch("ses_a.1", 0, [], { memos: full }));
+      expect(await store.append(batch("ses_a.2", 0, [], more))).toEqual({ kind: "crowded", actors: ["ann"] });
+      expect(await store.append(batch("ses_b.1", 0, [], more))).toMatchObject({ kind: "appended" });
+      expect(await store.append(batch("ses_1", 0, [], more))).toMatchObject({ kind: "appended" });
+    });
+
     it("are forgotten when they are older than any client sends again, and make room", async () => {
       const { store, pass } = opened();
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
       await store.append(batch(SES, 0, [], { memos: full }));
       const late = batch("ses_b", 0, [], { memos: [keep(prompt("more"))] });
+      const unless = { unless: [memoName(prompt("k1"))] };
       await pass(MEMO_MS - 1_000);
+      expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "recalled" });
       // A wall clock that was set forward makes nothing older.
       expect(await store.append({ ...late, at: 2 * MEMO_MS })).toMatchObject({ kind: "crowded" });
       await pass(1_000);
+      expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "appended" });
       expect(await store.append({ ...late, at: 1 })).toMatchObject({ kind: "appended" });
       expect(await store.load(SES)).toBeUndefined();
     });

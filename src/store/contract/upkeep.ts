@@ -1,7 +1,8 @@
 // The store suite: what keeps it small.
 import { describe, expect, it } from "vitest";
-import { RUN_ROWS_KEPT } from "../../core/limits.ts";
+import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { RunId, SessionId } from "../../core/model/ids.ts";
+import { keep } from "../../core/model/memo.ts";
 import type { Upkeep } from "../../core/model/upkeep.ts";
 import type { Store } from "../../ports/store.ts";
 import {
@@ -49,6 +50,20 @@ export function upkeepContract({ opened }: Suite): void {
       expect(await store.ids({ prefix: "", limit: 10 })).toMatchObject({ ids: ["run_o", OTHER] });
       expect((await store.read(OTHER, { after: 0, limit: 100 })).events).toHaveLength(7);
       expect(await removed(store, SES)).toBe("absent");
+    });
+
+    it("leaves no memo of it, and those of other sessions, even of one that was never created", async () => {
+      const { store } = opened();
+      const memo = (key: string) => keep({ kind: "prompt", key, actor: "ann", reason: { kind: "user" } });
+      const many = Array.from({ length: 2 * REMOVE_ROWS_MAX + 1 }, (_, index) => memo(`k${index}`));
+      const events = [created(SES), ...wholeRun("run_1")];
+      await store.append(batch(SES, 0, events, { snapshot: fold(SES, events), memos: many }));
+      await store.append(batch(OTHER, 0, [], { memos: [memo("k")] }));
+      expect(await removed(store, SES)).toBe("done");
+      expect(await removed(store, OTHER)).toBe("absent");
+      await add(store, SES, 0, [created(SES)]);
+      expect((await store.load(SES))?.memos).toEqual([]);
+      expect((await store.load(OTHER))?.memos).toHaveLength(1);
     });
 
     it("of the same name again begins a new log", async () => {

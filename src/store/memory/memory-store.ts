@@ -269,6 +269,7 @@ export class MemoryStore implements Store {
       if (part.open.size + part.openProcesses.size > 0 || log.snapshot?.seq !== log.head) return "busy";
       forgetSession(this.#book, session);
       this.#logs.delete(session);
+      this.#memos.forgetAll(session);
       this.#growth.note(session, Number.POSITIVE_INFINITY);
       return "done";
     },

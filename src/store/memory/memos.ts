@@ -1,7 +1,7 @@
 // The memos of all sessions, oldest first. Texts, like everything that the reference store holds.
 
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import type { SessionId } from "../../core/model/ids.ts";
+import { type SessionId, tenantOf } from "../../core/model/ids.ts";
 import { type Memo, memoName } from "../../core/model/memo.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Batch } from "../../ports/store.ts";
@@ -29,7 +29,9 @@ export class Memos {
 
   /** Those of these names that are kept. */
   named(session: SessionId, names: readonly string[]): readonly Memo[] {
-    return names.flatMap((name) => this.#find(session, name));
+    const expired = this.#clock.elapsed() - MEMO_MS;
+    const isLive = (name: string): boolean => (this.#kept.get(idOf(session, name))?.at ?? expired) > expired;
+    return names.filter(isLive).flatMap((name) => this.#find(session, name));
   }
 
   /** The users that would have more memos of prompts than they may, if this batch were added. */
@@ -43,8 +45,11 @@ export class Memos {
     if (added.size === 0) return [];
     const expired = this.#clock.elapsed() - MEMO_MS;
     const isLive = (one: Kept): boolean => one.at > expired;
+    // Users of two tenants may have the same name.
+    const isOf = (one: Kept, actor: string): boolean =>
+      one.actor === actor && tenantOf(one.session) === tenantOf(session);
     const count = (actor: string): number =>
-      [...this.#kept.values()].filter((one) => one.actor === actor && isLive(one)).length;
+      [...this.#kept.values()].filter((one) => isOf(one, actor) && isLive(one)).length;
     return [...added].flatMap(([actor, more]) => (count(actor) + more > MEMOS_PER_ACTOR_MAX ? [actor] : []));
   }
 
@@ -60,6 +65,11 @@ export class Memos {
       this.#names.set(session, (this.#names.get(session) ?? new Set()).add(name));
     }
     if (memos.length > 0) this.#expire(at - MEMO_MS);
+  }
+
+  /** All memos of a session that was deleted: one of the same name is another session. */
+  forgetAll(session: SessionId): void {
+    for (const name of [...(this.#names.get(session) ?? [])]) this.#forget(session, name);
   }
 
   #expire(before: number): void {

@@ -5,7 +5,7 @@
 //    Between two openings there is only the wall clock.
 import type { StatementSync } from "node:sqlite";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
-import type { SessionId } from "../../core/model/ids.ts";
+import { type SessionId, tenantOf } from "../../core/model/ids.ts";
 import { type Memo, memoName } from "../../core/model/memo.ts";
 import { requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
@@ -33,7 +33,7 @@ export class MemoTable {
 
   constructor(database: Database) {
     const sql = (text: string): StatementSync => database.prepare(text);
-    this.#named = sql(`${COLUMNS} AND name = ?`);
+    this.#named = sql(`${COLUMNS} AND name = ? AND at > ?`);
     this.#count = sql("SELECT COUNT(*) AS count FROM memo WHERE actor = ? AND at > ?");
     this.#keep = sql(
       `INSERT INTO memo (session, name, actor, at, data, sum) VALUES (?, ?, ?, ?, ?, ?)
@@ -45,25 +45,28 @@ export class MemoTable {
   }
 
   /** The memos that a batch was decided without. */
-  recalled({ session, unless }: PackedBatch): readonly Memo[] {
+  recalled({ session, unless, ...sent }: PackedBatch): readonly Memo[] {
+    if (unless.length === 0) return [];
+    const expired = this.#time(sent) - MEMO_MS;
     return unless.flatMap((name) => {
-      const found = this.#named.get(session, name);
+      const found = this.#named.get(session, name, expired);
       return found === undefined ? [] : [memoOf(session, found)];
     });
   }
 
   /** The users that would have more memos of prompts than they may. */
   crowded({ session, memos, ...sent }: PackedBatch): readonly string[] {
+    if (memos.length === 0) return [];
+    const expired = this.#time(sent) - MEMO_MS;
     const added = new Map<string, number>();
     for (const change of memos) {
       if (change.type !== "keep" || change.memo.kind !== "prompt") continue;
-      if (this.#named.get(session, memoName(change.memo)) !== undefined) continue;
+      if (this.#named.get(session, memoName(change.memo), expired) !== undefined) continue;
       added.set(change.memo.actor, (added.get(change.memo.actor) ?? 0) + 1);
     }
     if (added.size === 0) return [];
-    const expired = this.#time(sent) - MEMO_MS;
     return [...added].flatMap(([actor, more]) =>
-      Number(this.#count.get(actor, expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
+      Number(this.#count.get(userOf(session, actor), expired)?.count) + more > MEMOS_PER_ACTOR_MAX ? [actor] : [],
     );
   }
 
@@ -77,7 +80,7 @@ export class MemoTable {
       }
       const { memo } = change;
       const [name, data] = [memoName(memo), JSON.stringify(memo)];
-      const actor = memo.kind === "prompt" ? memo.actor : null;
+      const actor = memo.kind === "prompt" ? userOf(session, memo.actor) : null;
       this.#keep.run(session, name, actor, at, data, sumOf([session, name, at], data));
     }
     this.#expire.run(at - MEMO_MS);
@@ -88,6 +91,9 @@ export class MemoTable {
     return Math.trunc(this.#offset + elapsed);
   }
 }
+
+/** Users of two tenants may have the same name. */
+const userOf = (session: SessionId, actor: string): string => JSON.stringify([tenantOf(session) ?? null, actor]);
 
 /** All memos of a session, oldest first. */
 export function memoQuery(database: Database): (session: SessionId) => readonly Memo[] {

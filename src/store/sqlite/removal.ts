@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. A log is cut between runs, never within one.
-// 2. Events go before the rows that were derived from them, and the session itself goes last.
+// 2. Events go before the rows that were derived from them, then its memos, and the session itself goes last.
 import type { StatementSync } from "node:sqlite";
 import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
@@ -28,6 +28,7 @@ export class Removal {
   readonly #rowsFrom: StatementSync;
   readonly #events: StatementSync;
   readonly #rows: readonly StatementSync[];
+  readonly #memos: StatementSync;
   readonly #last: readonly StatementSync[];
 
   constructor(database: Database) {
@@ -54,6 +55,8 @@ export class Removal {
       some("run", "accepted_at < $before AND settled_at < $before"),
       some("process", "requested_at < $before AND settled_at < $before"),
     ];
+    this.#memos = sql(`DELETE FROM memo WHERE rowid IN
+      (SELECT rowid FROM memo WHERE session = ? LIMIT ${REMOVE_ROWS_MAX})`);
     this.#last = [sql("DELETE FROM snapshot WHERE session = ?"), sql("DELETE FROM session WHERE number = ?")];
   }
 
@@ -77,6 +80,8 @@ export class Removal {
     if (found.snapshot <= head) return "busy";
     if (found.kept <= head) this.#keepFrom.run(head + 1, number);
     if (this.#forget(number, head + 1, head + 1)) return "more";
+    // They are named after it, and would count for the next session of this name.
+    if (Number(this.#memos.run(session).changes) === REMOVE_ROWS_MAX) return "more";
     for (const statement of this.#last) statement.run(number);
     return "done";
   }

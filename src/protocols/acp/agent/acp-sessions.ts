@@ -90,6 +90,11 @@ export class AcpSessions {
     return this.#options.guest;
   }
 
+  /** Reports what has no answer. */
+  get notice(): AcpSessionsOptions["notice"] {
+    return this.#options.notice;
+  }
+
   /** Prompts that wait for their answers. */
   get prompts(): readonly OwnPrompt[] {
     return [...this.#sessions.values(), ...this.#leaving].flatMap((attached) => attached.prompts);

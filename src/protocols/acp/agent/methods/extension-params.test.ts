@@ -25,13 +25,19 @@ describe("the stop of a call", () => {
     ["no call", { sessionId: "s" }],
     ["an empty call", { sessionId: "s", callId: "" }],
     ["a call that is a number", { sessionId: "s", callId: 7 }],
-    ["a reason that is a number", { sessionId: "s", callId: "c", reason: 7 }],
-    ["a wait below zero", { sessionId: "s", callId: "c", timeout_ms: -1 }],
-    ["a wait that is no whole number", { sessionId: "s", callId: "c", timeout_ms: 0.5 }],
-    ["a wait that is a text", { sessionId: "s", callId: "c", timeout_ms: "5" }],
-    ["a wait over ten minutes", { sessionId: "s", callId: "c", timeout_ms: 600_001 }],
   ])("%s is refused", (_, params) => {
     expect(() => callStopParams(params)).toThrow(INVALID);
+  });
+
+  test.each<readonly [object, object]>([
+    [{ reason: 7 }, { reason: "[unreadable reason]" }],
+    [{ reason: { kind: "user", note: "why" } }, { reason: "why" }],
+    [{ timeout_ms: -1 }, { waitMs: 0 }],
+    [{ timeout_ms: "5" }, { waitMs: undefined }],
+    [{ timeout_ms: 600_001 }, { waitMs: 600_000 }],
+    [{ inject_reminder: "no" }, { remind: undefined }],
+  ])("G7: with %j it is no less a stop", (odd, read) => {
+    expect(callStopParams({ sessionId: "s", callId: "c", ...odd })).toMatchObject(read);
   });
 });
 

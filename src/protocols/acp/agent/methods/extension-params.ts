@@ -1,5 +1,6 @@
-// Parameters of the methods that are Belay's own, or that other agents have come up with. Field by field.
-import { WAIT_MS_MAX } from "../../../../core/limits.ts";
+// Parameters of the methods that are Belay's own, or that other agents have come up with. Field by field. Of a stop,
+// only what says what it covers can be wrong.
+import { readableReason, readableWait } from "../../../../core/stop-form.ts";
 import { invalidParams } from "../rpc-error.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -21,9 +22,9 @@ export function callStopParams(params: unknown): CallStopParams {
   return {
     sessionId: text(fields, fields.sessionId === undefined ? "session_id" : "sessionId", "sessionId"),
     toolCallId: text(fields, name, "toolCallId"),
-    reason: optional(fields, "reason", "string"),
-    remind: optional(fields, "injectReminder", "boolean") ?? optional(fields, "inject_reminder", "boolean"),
-    waitMs: waitOf(fields),
+    reason: noteOf(fields.reason),
+    remind: flagOf(fields.injectReminder) ?? flagOf(fields.inject_reminder),
+    waitMs: readableWait(fields.timeoutMs ?? fields.timeout_ms),
   };
 }
 
@@ -34,7 +35,7 @@ export interface RunStopParams {
 
 export function runStopParams(params: unknown): RunStopParams {
   const fields = fieldsOf(params);
-  return { runId: text(fields, "runId"), reason: optional(fields, "reason", "string") };
+  return { runId: text(fields, "runId"), reason: noteOf(fields.reason) };
 }
 
 export function sessionParams(params: unknown): { readonly sessionId: string } {
@@ -98,17 +99,10 @@ export function text(fields: Fields, name: string, shown: string = name): string
   throw invalidParams(`\`${shown}\` is missing.`);
 }
 
-function optional(fields: Fields, name: string, type: "string"): string | undefined;
-function optional(fields: Fields, name: string, type: "boolean"): boolean | undefined;
-function optional(fields: Fields, name: string, type: "string" | "boolean"): unknown {
-  const given = fields[name] ?? undefined;
-  if (given === undefined || typeof given === type) return given;
-  throw invalidParams(`\`${name}\` is a ${type}.`);
+/** The note of a reason, in whatever form it was sent. */
+function noteOf(given: unknown): string | undefined {
+  const reason = readableReason(given);
+  return typeof reason === "string" ? reason : reason?.note;
 }
 
-function waitOf(fields: Fields): number | undefined {
-  const given = fields.timeoutMs ?? fields.timeout_ms ?? undefined;
-  if (given === undefined) return undefined;
-  if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given <= WAIT_MS_MAX) return given;
-  throw invalidParams(`\`timeout_ms\` is a whole number from 0 to ${WAIT_MS_MAX}.`);
-}
+const flagOf = (given: unknown): boolean | undefined => (typeof given === "boolean" ? given : undefined);

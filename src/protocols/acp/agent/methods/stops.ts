@@ -2,6 +2,7 @@
 // that has it: a stop is not lost because of its form.
 import * as acp from "@agentclientprotocol/sdk";
 import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
+import { messageOf } from "../../../../core/errors.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { callStopParams, fieldsOf, runStopParams, text } from "./extension-params.ts";
@@ -56,8 +57,14 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, v
     if (one === undefined || !one.versions.includes(version)) throw acp.RequestError.methodNotFound(method);
     return one.stop(context, params, version);
   };
-  // A notification has no answer in which a refusal could be said.
-  const heard = async (received: Received): Promise<void> => void (await stop(received).catch(() => {}));
+  // A notification has no answer that could carry a refusal.
+  const heard = async (received: Received): Promise<void> => {
+    try {
+      await stop(received);
+    } catch (error) {
+      if (Object.hasOwn(STOPS, received.method)) context.notice(`${received.method} was refused: ${messageOf(error)}`);
+    }
+  };
   // The edge: its types know the methods of the protocol, each in its own form.
   const here = app as App;
   for (const [method, { versions, native }] of Object.entries(STOPS)) {
