@@ -1,7 +1,10 @@
 // Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
+import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { basename, dirname, resolve } from "node:path";
 import { toControlError } from "../core/errors.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
+import { hidePaths } from "../core/own-paths.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
@@ -101,6 +104,7 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
   const { guard, handler, handle, tokens } = inside(belay, options, ["at"]);
   const { at = { kind: "tcp" } } = options;
   const local = tokens?.ensureLocal();
+  if (at.kind === "socket") hidePaths(belay, socketPaths(at));
   const listener: Listener = await listen(handle, { place: at, clock: systemClock });
   const { address } = listener;
   if (address.kind === "tcp") guard.serves(address.served);
@@ -112,6 +116,13 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
       await listener.close();
     },
   };
+}
+
+/** With its directory, unless that is kept for other things too: a file that is replaced is not covered any more. */
+function socketPaths({ path }: SocketPlace): readonly string[] {
+  const directory = dirname(path);
+  const isOwn = !existsSync(directory) || readdirSync(directory).every((name) => name === basename(path));
+  return isOwn ? [directory] : [path];
 }
 
 interface Inside {
@@ -131,6 +142,8 @@ function inside(belay: BelayControl, options: ServeOptions & FetchOptions, other
   const refused = (error: unknown): void =>
     log?.warn("a token could not be verified, and is refused", { error: toControlError(error) });
   const kept = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
+  // A command that reads them could speak as their owner.
+  if (typeof from === "string") hidePaths(belay, [resolve(from)]);
   const asked = typeof from === "string" ? undefined : new HostTokens(from, refused);
   const tokens = kept ?? asked ?? NOBODY;
   const guard = new Guard({ tokens, clock: systemClock, names: hosts, origins, ...limitsOf(limits) });

@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { checkMs, invalid, isObject, rejectUnknown } from "../core/input.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../ports/spawner.ts";
+import type { HiddenFiles } from "./hidden-files.ts";
 
 export interface ProcessesOptions {
   /** Where commands begin; they may not begin outside of it. Default the working directory. */
@@ -18,7 +19,7 @@ export interface ProcessesOptions {
   readonly mechanism?: Mechanism;
   /** What a process may see and touch, unless it is asked for otherwise. Default `contain` where that can be done. */
   readonly profile?: Profile;
-  /** Files and directories that no process sees, in any profile. Only `bubblewrap` can hide something. */
+  /** Files and directories that no process sees, in any profile, where the tier is `namespace`. */
   readonly hidden?: readonly string[];
   /** Names of variables that are let through from this program's environment. Nothing else is. */
   readonly env?: { readonly allow?: readonly string[] };
@@ -43,8 +44,8 @@ export interface LazySpawner {
 export function lazySpawner(
   options: ProcessesOptions,
   store: unknown,
-  clock: Clock,
-  onNotice: (text: string) => void,
+  hidden: HiddenFiles,
+  { clock, onNotice }: { readonly clock: Clock; readonly onNotice: (text: string) => void },
 ): LazySpawner {
   const { spawner: own, ...given } = options;
   if (own !== undefined) return { open: () => Promise.resolve(own), atOnce: false };
@@ -53,7 +54,10 @@ export function lazySpawner(
   const open = async (): Promise<Spawner> => {
     const { openSpawner } = await import("../process/spawner.ts");
     const place = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
-    const spawner = await openSpawner({ ...given, dir: place, workspace, clock, onNotice });
+    const list = (): readonly string[] => hidden.list();
+    const spawner = await openSpawner({ ...given, hidden: list, dir: place, workspace, clock, onNotice });
+    const notice = hidden.noticeFor(workspace);
+    if (notice !== undefined) onNotice(notice);
     return dir === undefined ? forgetful(spawner, place) : spawner;
   };
   return { open, atOnce: given.requireTier !== undefined || (dir !== undefined && existsSync(dir)) };

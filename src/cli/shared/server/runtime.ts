@@ -9,9 +9,11 @@ import { makeAgent } from "../../../config/make-agent.ts";
 import { openOptions } from "../../../config/open-options.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
+import { STORE_ENDINGS } from "../../../core/own-paths.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import type { BelayOptions } from "../../../sdk/belay-options.ts";
 import type { DataDir } from "../../../sdk/data-dir.ts";
+import { HiddenFiles } from "../../../sdk/hidden-files.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { tierOf } from "../../commands/doctor/doctor.ts";
 import { trustOf } from "../../commands/trust/trust.ts";
@@ -148,7 +150,7 @@ export function makePrivate(store: string): void {
 function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string | undefined): readonly string[] {
   const { dir, socketFile } = home;
   const { tls, trustedProxy } = config.server ?? {};
-  const kept = store === ":memory:" ? [] : ["", "-wal", "-shm", ".processes"].map((end) => resolve(`${store}${end}`));
+  const kept = store === ":memory:" ? [] : [...STORE_ENDINGS, ".processes"].map((end) => resolve(`${store}${end}`));
   const sockets = [
     ...(socketFile === undefined ? [] : [dirname(socketFile)]),
     ...(socket === undefined ? [] : [socket]),
@@ -183,26 +185,28 @@ function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[]
 export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Promise<Runtime> {
   const { home, config, store, taken, notices } = plan;
   const { first, socket, agent: given, opened = store, ...ears } = wish;
-  const hidden = secretsOf(plan, socket);
+  const secrets = secretsOf(plan, socket);
   const demo = given === undefined && isDemo(config);
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
   const demoFolder = join(home.dir, "demo");
   if (demo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
-  const around = { env: process.env, taken, demoFolder, hidden };
+  const around = { env: process.env, taken, demoFolder, hidden: secrets };
   const { agent, describe, notice } = given ?? (await makeAgent(config, around));
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
+  const hidden = new HiddenFiles(typeof opened === "string" ? undefined : store, secrets);
   const belay = await openBelay({
     redact: redactor(plan.taken.secrets),
     ...{ agent, store: opened, ...options, ...ears },
     processes: {
       ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
       ...(first === "processes" ? LOOKED_AFTER : {}),
-      ...{ ...processes, workspace, hidden },
+      ...{ ...processes, workspace, hidden: hidden.list() },
     },
   });
+  void belay.closed.then(() => hidden.close());
   const told = [
     ...notices,
     ...hiddenWorkspace(workspace, home),
