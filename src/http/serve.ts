@@ -1,7 +1,6 @@
 // Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
-import { existsSync, readdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { basename, dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { toControlError } from "../core/errors.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { hidePaths } from "../core/own-paths.ts";
@@ -15,6 +14,7 @@ import { type Handler, makeHandler } from "./handler.ts";
 import type { ServerAudit, ServerLog } from "./observer.ts";
 import type { Actor, HttpRequest } from "./transport/http-exchange.ts";
 import { type Listener, listen, type SocketPlace, type TcpPlace } from "./transport/listener.ts";
+import { socketPaths } from "./transport/listener-socket.ts";
 import { Mount } from "./transport/mount.ts";
 import type { Handle } from "./transport/node-server.ts";
 
@@ -104,7 +104,7 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
   const { guard, handler, handle, tokens } = inside(belay, options, ["at"]);
   const { at = { kind: "tcp" } } = options;
   const local = tokens?.ensureLocal();
-  if (at.kind === "socket") hidePaths(belay, socketPaths(at));
+  if (at.kind === "socket") hidePaths(belay, socketPaths(at.path));
   const listener: Listener = await listen(handle, { place: at, clock: systemClock });
   const { address } = listener;
   if (address.kind === "tcp") guard.serves(address.served);
@@ -116,13 +116,6 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
       await listener.close();
     },
   };
-}
-
-/** With its directory, unless that is kept for other things too: a file that is replaced is not covered any more. */
-function socketPaths({ path }: SocketPlace): readonly string[] {
-  const directory = dirname(path);
-  const isOwn = !existsSync(directory) || readdirSync(directory).every((name) => name === basename(path));
-  return isOwn ? [directory] : [path];
 }
 
 interface Inside {

@@ -21,6 +21,11 @@ export interface ProcessesOptions {
   readonly profile?: Profile;
   /** Files and directories that no process sees, in any profile, where the tier is `namespace`. */
   readonly hidden?: readonly string[];
+  /**
+   * Files and directories that no process changes, renames or removes, in any profile, where the tier is `namespace`:
+   * code that the next start runs. A directory in which a process works is not one of them.
+   */
+  readonly readOnly?: readonly string[];
   /** Names of variables that are let through from this program's environment. Nothing else is. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
@@ -80,7 +85,7 @@ function forgetful(spawner: Spawner, place: string): Spawner {
 export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   if (!isObject(given)) throw invalid("`processes` is an object.");
   const { workspace, dir, requireTier, mechanism, profile, hidden, env, limits, ...others } = given;
-  const { graceMs, cgroup, spawner, ...rest } = others;
+  const { graceMs, cgroup, spawner, readOnly, ...rest } = others;
   rejectUnknown(rest, "`processes`");
   for (const [name, path] of Object.entries({ workspace, dir, cgroup })) {
     if (path !== undefined && (typeof path !== "string" || path === "")) throw invalid(`\`${name}\` is a path.`);
@@ -91,8 +96,9 @@ export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   oneOf("profile", profile, ["none", "contain", "workspace"]);
   if (limits !== undefined && !isObject(limits)) throw invalid("`limits` is an object of numbers.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
-  if (hidden !== undefined && (!Array.isArray(hidden) || hidden.some((path) => typeof path !== "string"))) {
-    throw invalid("`hidden` is a list of paths.");
+  for (const [name, paths] of Object.entries({ hidden, readOnly })) {
+    if (paths !== undefined && (!Array.isArray(paths) || paths.some((path) => typeof path !== "string")))
+      throw invalid(`\`${name}\` is a list of paths.`);
   }
   const allow: unknown = isObject(env) ? (env.allow ?? []) : (env ?? []);
   if (!Array.isArray(allow) || allow.some((name) => typeof name !== "string")) {

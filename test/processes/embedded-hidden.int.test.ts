@@ -36,7 +36,7 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
     return { belay, dir, notices };
   };
 
-  test("G38: a command of an embedded Belay sees neither its store nor the tokens and the socket of its server", async () => {
+  test("G38: a command of an embedded Belay sees neither its store, nor tokens and sockets", async () => {
     const { belay, dir, notices } = await open();
     // One before there is a server: what is hidden is looked up for each command.
     expect(await output(belay, "cat belay.db 2>/dev/null")).toBe("");

@@ -75,12 +75,13 @@ const fullMounts = ({ pinned }: HiddenPaths): readonly string[] => [
 function hidingMounts(paths: HiddenPaths, exposed: string | undefined, plan: LaunchPlan): readonly string[] {
   const { directories, files, readOnly, pinned } = paths;
   const inWorkspace = plan.profile === "workspace";
+  const unchanged = readOnly.filter((path) => !inWorkspace || isWithin(plan.workspace, path));
   const inside = pinned.filter((path) => inWorkspace && path !== plan.workspace && isWithin(plan.workspace, path));
   const shown = exposed === undefined || !inWorkspace || !isWithin(exposed, plan.workspace) ? exposed : plan.workspace;
   const mounts: readonly (readonly [path: string, mount: readonly string[]])[] = [
     ...directories.map((path) => [path, ["--tmpfs", path]] as const),
     ...files.map((path) => [path, ["--ro-bind", "/dev/null", path]] as const),
-    ...readOnly.map((path) => [path, ["--ro-bind", path, path]] as const),
+    ...unchanged.map((path) => [path, ["--ro-bind", path, path]] as const),
     ...(shown === undefined ? [] : [[shown, ["--bind", shown, shown]] as const]),
   ];
   return [

@@ -1,5 +1,5 @@
-// What no contained process sees of Belay, and what none changes: one list, which every mechanism with a mount namespace
-// turns into mounts.
+// What no contained process sees of Belay, and what none changes: one list, which every mechanism with a mount
+// namespace turns into mounts.
 //
 // Invariants
 // 1. Directories are covered as a whole. A file that is covered alone shows again as soon as it is replaced by a

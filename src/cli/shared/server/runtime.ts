@@ -28,6 +28,8 @@ export interface RuntimePlan {
   readonly store: string;
   readonly taken: Taken;
   readonly notices: readonly string[];
+  /** The configuration that was read. */
+  readonly configFile: string | undefined;
 }
 
 export interface PlanOptions {
@@ -40,7 +42,11 @@ export interface PlanOptions {
 
 /** Reads the configuration, and takes the keys of providers out of this program's environment. */
 export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOptions): Promise<RuntimePlan> {
-  const { config, notices } = await loadConfig({
+  const {
+    config,
+    notices,
+    file: configFile,
+  } = await loadConfig({
     cwd: process.cwd(),
     flags: { ...configOf(flags), ...(server === undefined ? {} : { server }) },
     env: process.env,
@@ -49,7 +55,7 @@ export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOp
   });
   if (isDemo(config)) refuseIdle(flags);
   const taken = await takeSecrets(process.env, config);
-  return { home, config, store: config.store ?? home.storeFile, taken, notices };
+  return { home, config, store: config.store ?? home.storeFile, taken, notices, configFile };
 }
 
 /** Nobody else is named. */
@@ -159,6 +165,16 @@ function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string |
   return [dir, ...sockets, ...kept, ...keys, ...taken.files];
 }
 
+/** Where this program lies, with the packages it brings. */
+const PACKAGE = dirname(dirname(dirname(dirname(import.meta.dirname))));
+
+/** What the next start runs: a command that changes it would act as the server then. */
+function executedOf({ config, configFile }: RuntimePlan): readonly string[] {
+  const { agent, tools, instructions } = config;
+  const named = [configFile, agent, tools, typeof instructions === "object" ? instructions.file : undefined];
+  return [PACKAGE, ...named.flatMap((path) => (path === undefined ? [] : [resolve(path)]))];
+}
+
 /** To be asked before anything is made: a plan whose workspace is missing leaves no trace. */
 export function checkPlan({ config }: RuntimePlan, given: GivenAgent | undefined): void {
   if (given !== undefined || !isDemo(config)) checkWorkspace(config.workspace);
@@ -203,7 +219,7 @@ export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Prom
     processes: {
       ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
       ...(first === "processes" ? LOOKED_AFTER : {}),
-      ...{ ...processes, workspace, hidden: hidden.list() },
+      ...{ ...processes, workspace, hidden: hidden.list(), readOnly: executedOf(plan) },
     },
   });
   void belay.closed.then(() => hidden.close());
