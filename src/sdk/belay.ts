@@ -83,7 +83,7 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const service = options.serve === true ? await openService(String(store), notify) : undefined;
   const opened = service?.store ?? store;
   const hidden = new HiddenFiles(store, [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])]);
-  const about = { clock: time, onNotice: (message: string) => notify({ type: "process", message }) };
+  const about = { clock: time, onNotice: processNotices(notify) };
   const connection = lazySpawner({ graceMs, ...options.processes }, store, hidden, about);
   const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
@@ -374,6 +374,11 @@ export class Belay implements BelayControl {
     this.#hidden?.add(paths);
   }
 }
+
+const processNotices =
+  (notify: Notify) =>
+  (message: string, warning?: true): void =>
+    notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
 
 /** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
 function harmless<A extends readonly unknown[]>(

@@ -46,11 +46,16 @@ export interface LazySpawner {
   readonly atOnce: boolean;
 }
 
+export interface SpawnerNotices {
+  readonly clock: Clock;
+  readonly onNotice: (text: string, warning?: true) => void;
+}
+
 export function lazySpawner(
   options: ProcessesOptions,
   store: unknown,
   hidden: HiddenFiles,
-  { clock, onNotice }: { readonly clock: Clock; readonly onNotice: (text: string) => void },
+  { clock, onNotice }: SpawnerNotices,
 ): LazySpawner {
   const { spawner: own, ...given } = options;
   if (own !== undefined) return { open: () => Promise.resolve(own), atOnce: false };
@@ -61,11 +66,19 @@ export function lazySpawner(
     const place = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
     const list = (): readonly string[] => hidden.list();
     const spawner = await openSpawner({ ...given, hidden: list, dir: place, workspace, clock, onNotice });
-    const notice = hidden.noticeFor(workspace);
-    if (notice !== undefined) onNotice(notice);
+    for (const text of [await reachOf(spawner), hidden.noticeFor(workspace)]) {
+      if (text !== undefined) onNotice(text, true);
+    }
     return dir === undefined ? forgetful(spawner, place) : spawner;
   };
   return { open, atOnce: given.requireTier !== undefined || (dir !== undefined && existsSync(dir)) };
+}
+
+/** What commands can reach of Belay, for a person. Undefined: nothing. */
+async function reachOf({ tier, mechanism }: Spawner): Promise<string | undefined> {
+  const { tierWarning } = await import("../process/containment/attacks.ts");
+  const { lookAtMachine } = await import("../process/containment/machine.ts");
+  return tierWarning(tier, mechanism !== "unshare" || lookAtMachine().programs.mount !== undefined);
 }
 
 /** A store that forgets needs no output that is remembered. */

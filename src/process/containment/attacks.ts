@@ -67,9 +67,11 @@ export function unenforced(mechanism: Mechanism, mounts: boolean): readonly stri
     .map((one) => ATTACKS[one]);
 }
 
-/** One sentence for the start message. Undefined: commands of this tier cannot reach Belay. */
-export const tierWarning = (tier: Tier): string | undefined =>
+/** One sentence for the start message. Undefined: commands of this tier cannot reach Belay. `mounts` as above. */
+export const tierWarning = (tier: Tier, mounts = true): string | undefined =>
   tier === "namespace"
-    ? undefined
+    ? mounts
+      ? undefined
+      : "commands can reach Belay's own files, because `mount` is missing: install util-linux or bubblewrap"
     : `commands of tier ${tier} can reach Belay's own files and processes: install bubblewrap, or run Belay as a ` +
       "separate user; belay doctor says more";
