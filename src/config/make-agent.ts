@@ -7,6 +7,7 @@ import { isPermissionMode, modalTools, modeHas, PERMISSION_MODES, WORK_MODES } f
 import { type AnyTool, toolSet } from "../agent/tools/tool-set.ts";
 import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
+import { STORE_ENDINGS } from "../core/own-paths.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -140,7 +141,7 @@ async function agentOver(name: string, config: SettledConfig, parts: AgentParts)
 /** What SQLite keeps beside its file, and what processes have said, is as private as the file. */
 function hiddenPlaces({ store }: SettledConfig, { hidden = [] }: AgentParts): readonly string[] {
   if (store === undefined || store === ":memory:") return hidden;
-  return [...hidden, ...["", "-wal", "-shm", "-journal", ".processes"].map((end) => `${store}${end}`)];
+  return [...hidden, ...[...STORE_ENDINGS, ".processes"].map((end) => `${store}${end}`)];
 }
 
 async function ownTools(path: string, clock: Clock): Promise<Readonly<Record<string, AnyTool>>> {

@@ -1,7 +1,9 @@
 // Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { resolve } from "node:path";
 import { toControlError } from "../core/errors.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
+import { hidePaths } from "../core/own-paths.ts";
 import type { BelayControl } from "../ports/control.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { version } from "../system/version.ts";
@@ -12,6 +14,7 @@ import { type Handler, makeHandler } from "./handler.ts";
 import type { ServerAudit, ServerLog } from "./observer.ts";
 import type { Actor, HttpRequest } from "./transport/http-exchange.ts";
 import { type Listener, listen, type SocketPlace, type TcpPlace } from "./transport/listener.ts";
+import { socketPaths } from "./transport/listener-socket.ts";
 import { Mount } from "./transport/mount.ts";
 import type { Handle } from "./transport/node-server.ts";
 
@@ -101,6 +104,7 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
   const { guard, handler, handle, tokens } = inside(belay, options, ["at"]);
   const { at = { kind: "tcp" } } = options;
   const local = tokens?.ensureLocal();
+  if (at.kind === "socket") hidePaths(belay, socketPaths(at.path));
   const listener: Listener = await listen(handle, { place: at, clock: systemClock });
   const { address } = listener;
   if (address.kind === "tcp") guard.serves(address.served);
@@ -131,6 +135,8 @@ function inside(belay: BelayControl, options: ServeOptions & FetchOptions, other
   const refused = (error: unknown): void =>
     log?.warn("a token could not be verified, and is refused", { error: toControlError(error) });
   const kept = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
+  // A command that reads them could speak as their owner.
+  if (typeof from === "string") hidePaths(belay, [resolve(from)]);
   const asked = typeof from === "string" ? undefined : new HostTokens(from, refused);
   const tokens = kept ?? asked ?? NOBODY;
   const guard = new Guard({ tokens, clock: systemClock, names: hosts, origins, ...limitsOf(limits) });

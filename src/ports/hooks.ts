@@ -44,7 +44,8 @@ export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
   | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
-  | { readonly type: "process"; readonly message: string }
+  /** `warning`: commands can reach what they should not, for as long as this Belay is open. */
+  | { readonly type: "process"; readonly message: string; readonly warning?: true }
   | { readonly type: "directory"; readonly message: string }
   | ({ readonly type: "blocked" } & Blocked)
   | { readonly type: "bug"; readonly session: SessionId; readonly error: unknown };

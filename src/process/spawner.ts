@@ -29,6 +29,7 @@ import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } fro
 import { type Diagnosis, diagnose } from "./containment/doctor.ts";
 import { noteMechanism } from "./containment/last-tier.ts";
 import { lookAtMachine, type Machine } from "./containment/machine.ts";
+import type { PathList } from "./containment/mechanisms.ts";
 import { elsewhere, processTableOn } from "./containment/platform.ts";
 import { type Choice, choose } from "./containment/tiers.ts";
 import { toArguments } from "./launch/command-line.ts";
@@ -63,8 +64,10 @@ export interface SpawnerOptions {
   readonly mechanism?: Mechanism;
   /** Default `contain` where the mechanism can, else `none`. */
   readonly profile?: Profile;
-  /** Files and directories that no process sees, where that can be done: `bubblewrap`. */
-  readonly hidden?: readonly string[];
+  /** Files and directories that no process sees, in tier `namespace`. A function is called for each process. */
+  readonly hidden?: PathList;
+  /** Files and directories that no process changes, in tier `namespace`. Not one in which it works. */
+  readonly readOnly?: readonly string[];
   /** Names that are let through from the server's environment. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;

@@ -19,6 +19,7 @@ import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type Session
 import type { Prompt } from "../core/model/prompt.ts";
 import type { IdsFound } from "../core/model/rows.ts";
 import type { Resources, StoreStatus } from "../core/model/upkeep.ts";
+import { HIDE_PATHS } from "../core/own-paths.ts";
 import type { CallView } from "../core/read/call-view.ts";
 import type { Made } from "../engine/acceptance.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
@@ -26,7 +27,6 @@ import { Engine } from "../engine/engine.ts";
 import { startWatcher } from "../engine/loop-watch.ts";
 import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
-import type { Clock } from "../ports/clock.ts";
 import type {
   AllEventsOptions,
   AllSessionsEvent,
@@ -44,7 +44,7 @@ import type {
 } from "../ports/control.ts";
 import type { Explanation, Load, Status } from "../ports/explanation.ts";
 import type { Notify } from "../ports/hooks.ts";
-import type { SessionRow, Store } from "../ports/store.ts";
+import type { SessionRow } from "../ports/store.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { cancelAll, checkSessionsPage, findIds, findSession, live } from "./all-sessions.ts";
@@ -54,7 +54,9 @@ import { BulkStops } from "./bulk-stops.ts";
 import { callView, cancelCall } from "./call.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
 import type { DirectoryService } from "./directory-service.ts";
+import { HiddenFiles } from "./hidden-files.ts";
 import { lazySpawner } from "./open-spawner.ts";
+import { openStore } from "./open-store.ts";
 import { OpenStores } from "./open-stores.ts";
 import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
@@ -80,9 +82,9 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const { graceMs = GRACE_MS } = options;
   const service = options.serve === true ? await openService(String(store), notify) : undefined;
   const opened = service?.store ?? store;
-  const hidden = [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])];
-  const processes = { graceMs, ...options.processes, hidden };
-  const connection = lazySpawner(processes, store, time, (message) => notify({ type: "process", message }));
+  const hidden = new HiddenFiles(store, [...(options.processes?.hidden ?? []), ...(service?.hidden ?? [])]);
+  const about = { clock: time, onNotice: processNotices(notify) };
+  const connection = lazySpawner({ graceMs, ...options.processes }, store, hidden, about);
   const { loopWatch = clock === undefined ? "text" : "off" } = options;
   const engine = new Engine({
     agent,
@@ -111,13 +113,14 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     // Nothing has begun yet, and nothing is kept from whoever tries again.
     await engine.processes.close();
     await engine.store.close();
+    hidden.close();
     await service?.end();
     throw error;
   }
   const workspace = resolve(options.processes?.workspace ?? ".");
   const meter = new ResourceMeter(time, clock === undefined);
   const directory = directoryChoice(options.directories ?? "workspace", workspace);
-  const belay = new Belay({ engine, directory, meter, stopAlls, service, onClosing: closed });
+  const belay = new Belay({ engine, directory, meter, stopAlls, hidden, service, onClosing: closed });
   try {
     await service?.begin(belay);
   } catch (error) {
@@ -139,6 +142,7 @@ export interface BelayParts {
   readonly directory: ChooseDirectory;
   readonly meter: ResourceMeter;
   readonly stopAlls: BulkStops;
+  readonly hidden?: HiddenFiles;
   readonly service?: DirectoryService | undefined;
   /** Called when it begins to close: from then on its file is opened anew. */
   readonly onClosing: () => void;
@@ -150,6 +154,7 @@ export class Belay implements BelayControl {
   readonly #engine: Engine;
   readonly #directory: ChooseDirectory;
   readonly #stopAlls: BulkStops;
+  readonly #hidden: HiddenFiles | undefined;
   readonly #service: DirectoryService | undefined;
   readonly #onClosing: () => void;
   readonly #meter: ResourceMeter;
@@ -158,7 +163,8 @@ export class Belay implements BelayControl {
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
 
-  constructor({ engine, directory, meter, stopAlls, service, onClosing }: BelayParts) {
+  constructor({ engine, directory, meter, stopAlls, hidden, service, onClosing }: BelayParts) {
+    this.#hidden = hidden;
     this.#service = service;
     this.#meter = meter;
     this.#engine = engine;
@@ -350,6 +356,7 @@ export class Belay implements BelayControl {
       return await shutDown(this.#engine, mode, limit);
     } finally {
       this.#meter.close();
+      this.#hidden?.close();
       await this.#service?.end();
       this.#closed.resolve();
     }
@@ -363,7 +370,16 @@ export class Belay implements BelayControl {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+
+  [HIDE_PATHS](paths: readonly string[]): void {
+    this.#hidden?.add(paths);
+  }
 }
+
+const processNotices =
+  (notify: Notify) =>
+  (message: string, warning?: true): void =>
+    notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
 
 /** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
 function harmless<A extends readonly unknown[]>(
@@ -383,13 +399,3 @@ function harmless<A extends readonly unknown[]>(
 }
 
 const ignore = (): void => {};
-
-/** Loaded on demand: whoever brings a store of their own does not pay for ours. */
-async function openStore(place: string, clock: Clock): Promise<Store> {
-  if (place === ":memory:") {
-    const { MemoryStore } = await import("../store/memory/memory-store.ts");
-    return new MemoryStore({ clock });
-  }
-  const { openSqliteStore } = await import("../store/sqlite/sqlite-store.ts");
-  return openSqliteStore({ file: place });
-}

@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { checkMs, invalid, isObject, rejectUnknown } from "../core/input.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../ports/spawner.ts";
+import type { HiddenFiles } from "./hidden-files.ts";
 
 export interface ProcessesOptions {
   /** Where commands begin; they may not begin outside of it. Default the working directory. */
@@ -18,8 +19,13 @@ export interface ProcessesOptions {
   readonly mechanism?: Mechanism;
   /** What a process may see and touch, unless it is asked for otherwise. Default `contain` where that can be done. */
   readonly profile?: Profile;
-  /** Files and directories that no process sees, in any profile. Only `bubblewrap` can hide something. */
+  /** Files and directories that no process sees, in any profile, where the tier is `namespace`. */
   readonly hidden?: readonly string[];
+  /**
+   * Files and directories that no process changes, renames or removes, in any profile, where the tier is `namespace`:
+   * code that the next start runs. A directory in which a process works is not one of them.
+   */
+  readonly readOnly?: readonly string[];
   /** Names of variables that are let through from this program's environment. Nothing else is. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
@@ -40,11 +46,16 @@ export interface LazySpawner {
   readonly atOnce: boolean;
 }
 
+export interface SpawnerNotices {
+  readonly clock: Clock;
+  readonly onNotice: (text: string, warning?: true) => void;
+}
+
 export function lazySpawner(
   options: ProcessesOptions,
   store: unknown,
-  clock: Clock,
-  onNotice: (text: string) => void,
+  hidden: HiddenFiles,
+  { clock, onNotice }: SpawnerNotices,
 ): LazySpawner {
   const { spawner: own, ...given } = options;
   if (own !== undefined) return { open: () => Promise.resolve(own), atOnce: false };
@@ -53,10 +64,21 @@ export function lazySpawner(
   const open = async (): Promise<Spawner> => {
     const { openSpawner } = await import("../process/spawner.ts");
     const place = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
-    const spawner = await openSpawner({ ...given, dir: place, workspace, clock, onNotice });
+    const list = (): readonly string[] => hidden.list();
+    const spawner = await openSpawner({ ...given, hidden: list, dir: place, workspace, clock, onNotice });
+    for (const text of [await reachOf(spawner), hidden.noticeFor(workspace)]) {
+      if (text !== undefined) onNotice(text, true);
+    }
     return dir === undefined ? forgetful(spawner, place) : spawner;
   };
   return { open, atOnce: given.requireTier !== undefined || (dir !== undefined && existsSync(dir)) };
+}
+
+/** What commands can reach of Belay, for a person. Undefined: nothing. */
+async function reachOf({ tier, mechanism }: Spawner): Promise<string | undefined> {
+  const { tierWarning } = await import("../process/containment/attacks.ts");
+  const { lookAtMachine } = await import("../process/containment/machine.ts");
+  return tierWarning(tier, mechanism !== "unshare" || lookAtMachine().programs.mount !== undefined);
 }
 
 /** A store that forgets needs no output that is remembered. */
@@ -76,7 +98,7 @@ function forgetful(spawner: Spawner, place: string): Spawner {
 export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   if (!isObject(given)) throw invalid("`processes` is an object.");
   const { workspace, dir, requireTier, mechanism, profile, hidden, env, limits, ...others } = given;
-  const { graceMs, cgroup, spawner, ...rest } = others;
+  const { graceMs, cgroup, spawner, readOnly, ...rest } = others;
   rejectUnknown(rest, "`processes`");
   for (const [name, path] of Object.entries({ workspace, dir, cgroup })) {
     if (path !== undefined && (typeof path !== "string" || path === "")) throw invalid(`\`${name}\` is a path.`);
@@ -87,8 +109,9 @@ export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
   oneOf("profile", profile, ["none", "contain", "workspace"]);
   if (limits !== undefined && !isObject(limits)) throw invalid("`limits` is an object of numbers.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
-  if (hidden !== undefined && (!Array.isArray(hidden) || hidden.some((path) => typeof path !== "string"))) {
-    throw invalid("`hidden` is a list of paths.");
+  for (const [name, paths] of Object.entries({ hidden, readOnly })) {
+    if (paths !== undefined && (!Array.isArray(paths) || paths.some((path) => typeof path !== "string")))
+      throw invalid(`\`${name}\` is a list of paths.`);
   }
   const allow: unknown = isObject(env) ? (env.allow ?? []) : (env ?? []);
   if (!Array.isArray(allow) || allow.some((name) => typeof name !== "string")) {

@@ -26,6 +26,17 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     });
   });
 
+  test.each([
+    ["in its data directory", []],
+    ["on a store that is named", ["--store", "other.db"]],
+  ])("G38: says that commands of tier group can reach Belay, %s", async (_, options) => {
+    const shell = new Shell();
+    writeFileSync(join(shell.home, "group.json"), JSON.stringify({ processes: { mechanism: "group" } }));
+    const { code, err } = await shell.belay(...HERE, ...options, "--config", "group.json", "shell true");
+    expect(code).toBe(0);
+    expect(err).toContain("commands of tier group can reach Belay's own files and processes");
+  });
+
   test("a second one joins it, and has its run stopped by itself when the first was killed", async () => {
     const shell = new Shell();
     const first = shell.start(...HERE, "wait here");

@@ -1,10 +1,12 @@
 // What a command of the agent finds of the server that runs it: nothing with which it could speak as the owner.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readServer } from "../../src/sdk/data-dir.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
 import { Shell } from "../fixtures/shell.ts";
+
+const CONFIG = "export default {};\n";
 
 // Only a namespace hides files from a command of the same user.
 describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works)", { timeout: 60_000 }, () => {
@@ -20,6 +22,22 @@ describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works
       `shell cat ${keyFile} > seen; test -S ${socket} && echo reached >> seen; echo done >> seen`,
     );
     expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");
+  });
+
+  test("G38: changes neither the configuration that the next start runs, nor the program itself", async () => {
+    const shell = new Shell();
+    const config = join(shell.home, "named.config.mjs");
+    writeFileSync(config, CONFIG);
+    const added = join(import.meta.dirname, "../../belay-must-not-be-here");
+    const home = join(shell.home, "data");
+    await shell.serve("--home", home, "--config", config, "--require", "namespace");
+    await shell.belay(
+      ...["run", "--home", home],
+      `shell echo evil >> ${config}; mv ${config} old; rm -f ${config}; echo evil > ${added}; echo done > seen`,
+    );
+    expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");
+    expect(readFileSync(config, "utf8")).toBe(CONFIG);
+    expect(existsSync(added)).toBe(false);
   });
 
   test("G35: reaches no socket in a place that was found for it, because the home is too deep for one", async () => {

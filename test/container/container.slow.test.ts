@@ -202,13 +202,20 @@ async function refuses(one: Surroundings, words: RegExp): Promise<void> {
 }
 
 describe("G19, G20: belay serve", () => {
-  test.each(SURROUNDINGS.map((one) => [one.name, one, missingFor(one)] as const))(
+  const shown = SURROUNDINGS.filter((one) => missingFor(one) === undefined);
+  test.each(shown.map((one) => [one.name, one] as const))(
     "%s: holds, or is refused with what to do",
     { timeout: 300_000 },
-    async (_, one, missing) => {
-      if (missing !== undefined) return void console.warn(`not shown ${one.name}: ${missing}`);
+    async (_, one) => {
       if (one.refused === undefined) await holds(one);
       else await refuses(one, one.refused);
     },
   );
+
+  // Not passed: the report counts them, and says why each is not shown.
+  const absent = SURROUNDINGS.flatMap((one) => {
+    const missing = missingFor(one);
+    return missing === undefined ? [] : [`${one.name}: not shown here, because ${missing}`];
+  });
+  test.skipIf(true).each(absent)("%s", () => undefined);
 });

@@ -3,10 +3,12 @@
 import { describe, expect, test } from "vitest";
 import { ATTACKS, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { here } from "../fixtures/mechanisms-here.ts";
-import { ATTACK_NAMES, carryOut } from "../trees/attacks.ts";
+import { ATTACK_NAMES, carryOut, PROFILES } from "../trees/attacks.ts";
 
-describe.each(here())("G38: a command held by %s that tries to", (mechanism) => {
+const grounds = here().flatMap((mechanism) => PROFILES[mechanism].map((profile) => [mechanism, profile] as const));
+
+describe.each(grounds)("G38: a command held by %s in the profile %s that tries to", (mechanism, profile) => {
   test.each(ATTACK_NAMES.map((attack) => [ATTACKS[attack], attack] as const))("%s", async (_, attack) => {
-    expect(await carryOut(attack, mechanism)).toBe(ENFORCEMENT[attack][mechanism]);
+    expect(await carryOut(attack, mechanism, profile)).toBe(ENFORCEMENT[attack][mechanism]);
   });
 });

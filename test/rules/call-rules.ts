@@ -119,6 +119,7 @@ export const PERMITS: readonly Permit[] = [
   { reach: "this process", in: "src/sdk/resources.ts", because: "its memory is what is reported" },
   { reach: "files", in: "src/system/version.ts", because: "the version is in the file of the package" },
   { reach: "files", in: "src/sdk/open-spawner.ts", because: "what an earlier life left is found by its directory" },
+  { reach: "files", in: "src/sdk/hidden-files.ts", because: "the names of a store are taken before a command starts" },
   { reach: "this process", in: "src/sdk/signals.ts", because: "it hears the signals that end a program" },
   { reach: "this process", in: "src/cli/", because: "arguments, streams and exit codes" },
   { reach: "files", in: "src/cli/", because: "people name files on the command line" },

@@ -1,7 +1,7 @@
 // The file of a private socket: who may connect is who may enter its directory.
-import { chmodSync, lstatSync, mkdtempSync, renameSync, rmSync, type Stats } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, type Stats } from "node:fs";
 import { createConnection } from "node:net";
-import { dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { mustBeOurs, openPrivateDirectory, refused } from "../auth/private-directory.ts";
@@ -61,6 +61,13 @@ export async function prepareSocket(path: string, clock: Clock): Promise<SocketF
       own = undefined;
     },
   };
+}
+
+/** What no command may reach: with its directory, unless that has other files. A file that is replaced shows again. */
+export function socketPaths(path: string): readonly string[] {
+  const directory = dirname(path);
+  const isOwn = !existsSync(directory) || readdirSync(directory).every((name) => name === basename(path));
+  return isOwn ? [directory] : [path];
 }
 
 async function requireDead(path: string, found: Stats, clock: Clock): Promise<void> {

@@ -16,10 +16,13 @@ export const ATTACKS = {
   "rotated-token": "read a token that is rotated while the command runs",
   descriptors: "use a file that the server has inherited",
   "next-start": "lower the tier of the next start",
+  configuration: "change the configuration, or the code, that the next start runs",
+  socket: "connect to the private socket",
   "server-process": "signal the server, read its environment, or open its debugger",
   "leader-exited": "outlive a stop with a first thread that has ended",
   "left-cgroup": "outlive a stop in another control group, without environment and files",
   "killed-leader": "outlive a stop by killing what holds it, without environment and files",
+  "left-and-killed": "outlive a stop by both, another control group and killing what holds it",
 } as const;
 
 export type Attack = keyof typeof ATTACKS;
@@ -42,14 +45,19 @@ export const ENFORCEMENT: Readonly<Record<Attack, Row>> = {
   "rotated-token": byNamespace("not visible"),
   descriptors: everywhere("not visible"),
   "next-start": everywhere("refused"),
+  configuration: byNamespace("refused"),
+  socket: byNamespace("not visible"),
   "server-process": byNamespace("not visible"),
   "leader-exited": everywhere("refused"),
   "left-cgroup": { ...everywhere("refused"), group: "cannot enforce" },
   "killed-leader": { ...everywhere("refused"), anchor: "reported", group: "cannot enforce" },
+  "left-and-killed": { ...everywhere("refused"), cgroup: "reported", anchor: "reported", group: "cannot enforce" },
 };
 
 /** Those that mounts refuse. */
-const AGAINST_MOUNTS: readonly Attack[] = ["data-directory", "renamed-directory", "rotated-token"];
+const AGAINST_MOUNTS: readonly Attack[] = [
+  ...(["data-directory", "renamed-directory", "rotated-token", "configuration", "socket"] as const),
+];
 
 /** What a command can do with this mechanism, for people. `mounts`: whether they can be made here. */
 export function unenforced(mechanism: Mechanism, mounts: boolean): readonly string[] {
@@ -59,9 +67,11 @@ export function unenforced(mechanism: Mechanism, mounts: boolean): readonly stri
     .map((one) => ATTACKS[one]);
 }
 
-/** One sentence for the start message. Undefined: commands of this tier cannot reach Belay. */
-export const tierWarning = (tier: Tier): string | undefined =>
+/** One sentence for the start message. Undefined: commands of this tier cannot reach Belay. `mounts` as above. */
+export const tierWarning = (tier: Tier, mounts = true): string | undefined =>
   tier === "namespace"
-    ? undefined
+    ? mounts
+      ? undefined
+      : "commands can reach Belay's own files, because `mount` is missing: install util-linux or bubblewrap"
     : `commands of tier ${tier} can reach Belay's own files and processes: install bubblewrap, or run Belay as a ` +
       "separate user; belay doctor says more";

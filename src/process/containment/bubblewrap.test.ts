@@ -16,7 +16,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const root: BubblewrapOptions = {
   ...{ bwrap: "/usr/bin/bwrap", setpriv: "/usr/bin/setpriv", umount: "/usr/bin/umount" },
-  ...{ userNamespace: false, root: true, caps: true, hidden: [stateDir], clock: manualClock() },
+  ...{ userNamespace: false, root: true, caps: true, protects: () => ({ hidden: [stateDir] }), clock: manualClock() },
 };
 const user: BubblewrapOptions = { ...root, userNamespace: true, root: false };
 
@@ -33,6 +33,10 @@ const plan: LaunchPlan = {
   ...{ limits: { processesMax: 100 }, terminal: false },
 };
 const inWorkspace: LaunchPlan = { ...plan, profile: "workspace" };
+
+const hiding =
+  (...hidden: readonly string[]) =>
+  () => ({ hidden });
 
 const textOf = (args: readonly string[]): string => args.join(" ");
 
@@ -78,7 +82,7 @@ describe("what bubblewrap is told", () => {
       setpriv: "setpriv",
       setsid: "setsid",
       mount: "mount",
-      hidden: [],
+      protects: () => ({ hidden: [] }),
       clock: manualClock(),
     };
     const text = textOf(unshareArguments({ ...means, userNamespace: true, caps: false }, plan));
@@ -232,7 +236,7 @@ describe("what bubblewrap is told", () => {
     const secret = join(home, "secret");
     writeFileSync(secret, "x");
     for (const one of [plan, inWorkspace, { ...plan, profile: "none" } as const]) {
-      const text = textOf(bwrapArguments({ ...user, hidden: [secret, stateDir, join(home, "absent")] }, one));
+      const text = textOf(bwrapArguments({ ...user, protects: hiding(secret, stateDir, join(home, "absent")) }, one));
       expect(text).toContain(`--ro-bind /dev/null ${secret} --tmpfs ${stateDir} --remount-ro ${stateDir} --chdir`);
     }
   });
@@ -242,15 +246,15 @@ describe("what bubblewrap is told", () => {
     mkdirSync(deep, { recursive: true });
     const pins = (options: BubblewrapOptions, one: LaunchPlan): readonly string[] =>
       textOf(bwrapArguments(options, one)).match(/--(?:dev-)?bind (?!\/ )\S+ \S+/g) ?? [];
-    const full = pins({ ...user, hidden: [deep] }, plan);
+    const full = pins({ ...user, protects: hiding(deep) }, plan);
     const above = ["account", "account/.local", "account/.local/state"].map((path) => join(home, path));
     expect(full).toEqual(expect.arrayContaining([home, ...above].map((path) => `--dev-bind ${path} ${path}`)));
     // All of them before anything is covered.
-    const text = textOf(bwrapArguments({ ...user, hidden: [deep] }, plan));
+    const text = textOf(bwrapArguments({ ...user, protects: hiding(deep) }, plan));
     expect(text.lastIndexOf("--dev-bind")).toBeLessThan(text.indexOf(`--tmpfs ${deep}`));
     // In a workspace the rest is read-only, and what lies inside it is pinned as well.
     const account = join(home, "account");
-    const inside = pins({ ...user, hidden: [deep] }, { ...inWorkspace, workspace: account, cwd: account });
+    const inside = pins({ ...user, protects: hiding(deep) }, { ...inWorkspace, workspace: account, cwd: account });
     const own = [account, ...above.slice(1)].map((path) => `--bind ${path} ${path}`);
     expect(inside.filter((one) => one.startsWith("--bind"))).toEqual(own);
   });
@@ -260,7 +264,10 @@ describe("what bubblewrap is told", () => {
     const own = join(data, "demo");
     mkdirSync(own, { recursive: true });
     const text = textOf(
-      bwrapArguments({ ...user, hidden: [data], exposed: own }, { ...plan, cwd: own, workspace: own }),
+      bwrapArguments(
+        { ...user, protects: () => ({ hidden: [data], exposed: own }) },
+        { ...plan, cwd: own, workspace: own },
+      ),
     );
     expect(text).toContain(`--tmpfs ${data} --bind ${own} ${own} --remount-ro ${data} --chdir ${own}`);
   });

@@ -7,7 +7,7 @@ import { FILTER_FD, gateArguments, leaderScript, SHELL } from "../launch/gate.ts
 import { isWithin } from "../launch/working-directory.ts";
 import { capLine, dropRights, dropUndoing, holdNamespace, UNDOING } from "../tree/namespace-tree.ts";
 import type { Containment, LaunchPlan } from "./containment.ts";
-import { hiddenPaths, isDirectory, realPath } from "./hidden-paths.ts";
+import { type HiddenPaths, hiddenPaths, isDirectory, type ProtectedPaths, realPath } from "./hidden-paths.ts";
 import { socketFilter } from "./socket-filter.ts";
 
 export interface BubblewrapOptions {
@@ -22,10 +22,8 @@ export interface BubblewrapOptions {
   readonly root: boolean;
   /** Whether the kernel counts pids per namespace. */
   readonly caps: boolean;
-  /** What no process sees, whatever its profile: a token would let it approve its own calls. */
-  readonly hidden: readonly string[];
-  /** The server's workspace, if it lies inside a hidden directory: the one part that is seen. */
-  readonly exposed?: string | undefined;
+  /** Called for each process. */
+  readonly protects: () => ProtectedPaths;
   readonly clock: Clock;
 }
 
@@ -48,22 +46,25 @@ const SECOND_PROC = "/run/belay-proc";
 
 export function bwrapArguments(options: BubblewrapOptions, plan: LaunchPlan, filtered = false): readonly string[] {
   const rights = rightsFor(options, plan);
+  const protects = options.protects();
+  const { exposed } = protects;
+  const paths = hiddenPaths(protects, plan);
   return [
     ...["--die-with-parent", "--new-session", "--unshare-pid", "--as-pid-1"],
     ...(options.userNamespace ? ["--unshare-user"] : []),
     ...rights.flags,
     ...(filtered ? ["--seccomp", String(FILTER_FD)] : []),
-    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : fullMounts(options)),
-    ...hidingMounts(options, plan),
+    ...(plan.profile === "workspace" ? workspaceMounts(options, plan, rights.secondProc) : fullMounts(paths)),
+    ...hidingMounts(paths, exposed, plan),
     ...["--chdir", plan.cwd, "--"],
     ...[SHELL, "-c", leaderScript(rights.before), "belay", ...rights.drop, ...gateArguments(plan)],
   ];
 }
 
 /** Everything as it is, devices included; only the view of processes is the tree's own. */
-const fullMounts = ({ hidden }: BubblewrapOptions): readonly string[] => [
+const fullMounts = ({ pinned }: HiddenPaths): readonly string[] => [
   ...["--dev-bind", "/", "/"],
-  ...hiddenPaths(hidden).pinned.flatMap((path) => ["--dev-bind", path, path]),
+  ...pinned.flatMap((path) => ["--dev-bind", path, path]),
   ...["--proc", "/proc"],
 ];
 
@@ -71,14 +72,16 @@ const fullMounts = ({ hidden }: BubblewrapOptions): readonly string[] => [
  * Covers what is hidden, and shows the workspace again should it lie inside: outermost first, so that each mount is on
  * top of the one around it. In `workspace` all else is read-only, and only directories inside it need to be pinned.
  */
-function hidingMounts({ hidden, exposed }: BubblewrapOptions, plan: LaunchPlan): readonly string[] {
-  const { directories, files, pinned } = hiddenPaths(hidden);
+function hidingMounts(paths: HiddenPaths, exposed: string | undefined, plan: LaunchPlan): readonly string[] {
+  const { directories, files, readOnly, pinned } = paths;
   const inWorkspace = plan.profile === "workspace";
+  const unchanged = readOnly.filter((path) => !inWorkspace || isWithin(plan.workspace, path));
   const inside = pinned.filter((path) => inWorkspace && path !== plan.workspace && isWithin(plan.workspace, path));
   const shown = exposed === undefined || !inWorkspace || !isWithin(exposed, plan.workspace) ? exposed : plan.workspace;
   const mounts: readonly (readonly [path: string, mount: readonly string[]])[] = [
     ...directories.map((path) => [path, ["--tmpfs", path]] as const),
     ...files.map((path) => [path, ["--ro-bind", "/dev/null", path]] as const),
+    ...unchanged.map((path) => [path, ["--ro-bind", path, path]] as const),
     ...(shown === undefined ? [] : [[shown, ["--bind", shown, shown]] as const]),
   ];
   return [

@@ -11,7 +11,7 @@ import { bubblewrap } from "./bubblewrap.ts";
 import { cgroup } from "./cgroup.ts";
 import type { Containment } from "./containment.ts";
 import { group } from "./group.ts";
-import { isDirectory, realPath } from "./hidden-paths.ts";
+import { isDirectory, type ProtectedPaths, realPath } from "./hidden-paths.ts";
 import type { Machine } from "./machine.ts";
 import { processTableOn } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
@@ -32,11 +32,15 @@ export const TIER_OF: Readonly<Record<Mechanism, Tier>> = {
 /** Whether a tree of this tier dies as surely as one of the other, or more so. */
 export const isAtLeast = (tier: Tier, wanted: Tier): boolean => TIERS.indexOf(tier) <= TIERS.indexOf(wanted);
 
+export type PathList = readonly string[] | (() => readonly string[]);
+
 export interface Surroundings {
   readonly machine: Machine;
   readonly stateDir: string;
-  /** What no process sees, where the mechanism can hide something. */
-  readonly hidden?: readonly string[];
+  /** What no process sees, where the mechanism can hide something. A function is called for each process. */
+  readonly hidden?: PathList;
+  /** What no process changes, where the mechanism can see to that. */
+  readonly readOnly?: readonly string[];
   readonly workspace: string;
   readonly clock: Clock;
   /** How processes are seen. Default as this platform has it. */
@@ -82,7 +86,7 @@ function makeBubblewrap(around: Surroundings): Containment | undefined {
   const { bwrap, setpriv, umount } = machine.programs;
   if (bwrap === undefined) return undefined;
   return bubblewrap({
-    ...{ bwrap, setpriv, umount, clock, ...unseen(around) },
+    ...{ bwrap, setpriv, umount, clock, protects: () => protectedPaths(around) },
     userNamespace: !machine.mayUnshare,
     root: machine.root,
     caps: machine.capsPerNamespace,
@@ -94,7 +98,7 @@ function makeUnshare(around: Surroundings): Containment | undefined {
   const { unshare: program, setpriv, setsid, mount } = machine.programs;
   if (program === undefined || setpriv === undefined || setsid === undefined) return undefined;
   return unshare({
-    ...{ unshare: program, setpriv, setsid, mount, clock, ...unseen(around) },
+    ...{ unshare: program, setpriv, setsid, mount, clock, protects: () => protectedPaths(around) },
     userNamespace: !machine.mayUnshare,
     caps: machine.capsPerNamespace,
   });
@@ -105,15 +109,13 @@ const makeWatchdog = ({ onNotice }: Surroundings): Watchdog => new Watchdog(onNo
 /** The directories of a state directory. Where that is the workspace too, they alone are hidden. */
 const OWN_DIRECTORIES = ["ledger", "output"];
 
-/** The one list of what a contained process must not see, and the workspace, if it lies inside. */
-export function unseen({ stateDir, workspace, hidden = [] }: Surroundings): {
-  readonly hidden: readonly string[];
-  readonly exposed: string | undefined;
-} {
+/** What a contained process must not see or change, at this moment, and the workspace, if it lies inside. */
+function protectedPaths({ stateDir, workspace, hidden = [], readOnly = [] }: Surroundings): ProtectedPaths {
   const home = realPath(workspace);
   const isShared = home !== undefined && realPath(stateDir) === home;
-  const all = [...(isShared ? OWN_DIRECTORIES.map((name) => join(stateDir, name)) : [stateDir]), ...hidden];
+  const own = isShared ? OWN_DIRECTORIES.map((name) => join(stateDir, name)) : [stateDir];
+  const all = [...own, ...(typeof hidden === "function" ? hidden() : hidden)];
   const around = all.flatMap((path) => realPath(path) ?? []).filter(isDirectory);
   const isInside = home !== undefined && around.some((path) => path !== home && isWithin(path, home));
-  return { hidden: all, exposed: isInside ? home : undefined };
+  return { hidden: all, readOnly, exposed: isInside ? home : undefined };
 }

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Child, SpawnRequest } from "../../ports/spawner.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import { type OpenSpawner, openSpawner } from "../spawner.ts";
+import { descendantsOf } from "../tree/proc.ts";
 import { lookAtMachine } from "./machine.ts";
 
 const { programs, capsPerNamespace, root } = lookAtMachine();
@@ -41,6 +42,9 @@ async function says(child: Child, words: string): Promise<void> {
     if (text.includes(words)) return;
   }
 }
+
+/** Of `linux/capability.h`: dac_read_search, sys_module, sys_rawio, sys_ptrace, sys_admin, mknod. */
+const UNDOING_BITS = [2n, 16n, 17n, 19n, 21n, 27n] as const;
 
 mkdirSync(workspace);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -162,6 +166,34 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
       // Fifty, and the three hundred pids that every namespace has besides.
       expect(child.output.excerpt().head).toMatch(/[Cc]annot fork|Resource/);
       expect(end.escaped).toEqual([]);
+    },
+  );
+
+  test.skipIf(!capsPerNamespace || programs.perl === undefined)(
+    "a tree has as many processes as was said (where the kernel counts per tree)",
+    async () => {
+      const forks = 'while ($n++ < 900) { $pid = fork; last unless defined $pid; exec "sleep", "8000127" unless $pid }';
+      const command = `exec perl -e '${forks}; $| = 1; print "over\n"; sleep'`;
+      const child = await spawner.spawn(request(command, { limits: { processesMax: 50 }, graceMs: 0 }));
+      await says(child, "over");
+      // As the machine counts, while none is started. The processes that start the command are in the tree too.
+      const { length } = [child.pid, ...descendantsOf(child.pid)];
+      child.stop(0);
+      await child.ended;
+      expect(length).toBeGreaterThan(45);
+      expect(length).toBeLessThanOrEqual(50);
+    },
+  );
+
+  test.skipIf(!root).each(["bubblewrap", "unshare"] as const)(
+    "G38: root has no right that undoes a mount, held by %s (as root)",
+    async (mechanism) => {
+      const held = await openSpawner({ dir, workspace, clock: systemClock, mechanism, profile: "contain" });
+      const text = await run(held, "grep -E 'Cap(Bnd|Eff|Prm)' /proc/self/status");
+      await held.close();
+      const sets = [...text.matchAll(/^Cap\w+:\s+([0-9a-f]+)$/gm)].map(([, hex]) => BigInt(`0x${hex}`));
+      expect(sets).toHaveLength(3);
+      for (const set of sets) for (const bit of UNDOING_BITS) expect((set >> bit) & 1n).toBe(0n);
     },
   );
 

@@ -22,7 +22,7 @@ test.each([
   (given) => {
     const { drops, ...options } = given;
     const programs = { unshare: "unshare", setpriv: "/bin/setpriv", setsid: "setsid", clock: manualClock() } as const;
-    const args = unshareArguments({ ...programs, mount: "mount", hidden: [], ...options }, plan);
+    const args = unshareArguments({ ...programs, mount: "mount", protects: () => ({ hidden: [] }), ...options }, plan);
     const behind = args.slice(args.indexOf("belay") + 1);
     const root = options.userNamespace ? [] : dropUndoing("/bin/setpriv");
     expect(behind).toEqual([...(drops ? dropRights("/bin/setpriv") : root), ...gateArguments(plan)]);

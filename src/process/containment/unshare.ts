@@ -5,9 +5,10 @@
 import type { Clock } from "../../ports/clock.ts";
 import { quote } from "../launch/command-line.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
+import { isWithin } from "../launch/working-directory.ts";
 import { capLine, dropRights, dropUndoing, holdNamespace } from "../tree/namespace-tree.ts";
 import type { Containment, LaunchPlan } from "./containment.ts";
-import { hiddenPaths } from "./hidden-paths.ts";
+import { hiddenPaths, type ProtectedPaths } from "./hidden-paths.ts";
 
 export interface UnshareOptions {
   readonly unshare: string;
@@ -18,10 +19,8 @@ export interface UnshareOptions {
   readonly userNamespace: boolean;
   /** Whether the kernel counts pids per namespace. */
   readonly caps: boolean;
-  /** What no process sees. */
-  readonly hidden: readonly string[];
-  /** The server's workspace, if it lies inside a hidden directory: the one part that is seen. */
-  readonly exposed?: string | undefined;
+  /** Called for each process. */
+  readonly protects: () => ProtectedPaths;
   readonly clock: Clock;
 }
 
@@ -53,10 +52,12 @@ export function unshareArguments(options: UnshareOptions, plan: LaunchPlan): rea
 }
 
 /** Lines of the leader. If one of them fails, the command is not started. */
-function hidingLines({ hidden, mount, exposed }: UnshareOptions, plan: LaunchPlan): readonly string[] {
+function hidingLines({ protects, mount }: UnshareOptions, plan: LaunchPlan): readonly string[] {
   if (mount === undefined) return [];
-  const { directories, files, pinned } = hiddenPaths(hidden);
-  if (directories.length === 0 && files.length === 0) return [];
+  const paths = protects();
+  const { exposed } = paths;
+  const { directories, files, readOnly, pinned } = hiddenPaths(paths, plan);
+  if (directories.length + files.length + readOnly.length === 0) return [];
   const must = (...words: readonly string[]): string => `${quote(words)} || exit ${NOT_HIDDEN}`;
   const shown = exposed === undefined ? [] : [must("mkdir", "-p", exposed), must(mount, "-c", "--bind", ".", exposed)];
   return [
@@ -64,6 +65,11 @@ function hidingLines({ hidden, mount, exposed }: UnshareOptions, plan: LaunchPla
     ...(exposed === undefined ? [] : [must("cd", exposed)]),
     // With what is mounted below: without it the kernel refuses, in a namespace of users.
     ...pinned.map((path) => must(mount, "--rbind", path, path)),
+    ...readOnly.map((path) => must(mount, "--rbind", path, path)),
+    // Each mount by itself: those below it are mounts of their own.
+    ...[...readOnly, ...pinned.filter((path) => readOnly.some((one) => isWithin(one, path)))].map((path) =>
+      must(mount, "-o", "remount,bind,ro", path),
+    ),
     ...directories.map((path) => must(mount, "-t", "tmpfs", "-o", "mode=755,nosuid,nodev", "belay", path)),
     ...files.map((path) => must(mount, "--bind", "/dev/null", path)),
     ...shown,

@@ -2,6 +2,7 @@
 // reach it. Another that serves it already is joined.
 import { existsSync } from "node:fs";
 import { ControlError, messageOf } from "../../../core/errors.ts";
+import type { Notice } from "../../../ports/hooks.ts";
 import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openLog } from "../../../telemetry/log.ts";
@@ -32,7 +33,7 @@ export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
   const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
   surviveRejections((failure) => say(`${STRAY}: ${messageOf(failure)}`));
-  const { belay, agent, notices } = await openRuntime(plan, {});
+  const { belay, agent, notices } = await openRuntime(plan, { onNotice: sayWarning });
   for (const notice of notices) say(notice);
   if (!isNew) sayTaken((await belay.live()).length);
   return { control: belay, close: () => belay.close({ limitMs: CLOSE_MS }), ...here(agent, plan) };
@@ -124,6 +125,10 @@ async function atRest({ works: { belay } }: ComposedServer, leave: Promise<unkno
 const isNewStore = ({ store }: RuntimePlan): boolean => store === ":memory:" || !existsSync(store);
 
 const say = (text: string): void => void process.stderr.write(`belay: ${text}\n`);
+
+function sayWarning(notice: Notice): void {
+  if (notice.type === "process" && notice.warning === true) say(notice.message);
+}
 
 function sayTaken(sessions: number): void {
   if (sessions === 0) return;

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
+import type { Mechanism } from "../../../ports/spawner.ts";
 import { systemClock } from "../../../system/system-clock.ts";
+import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
-import { composeServer } from "./compose-server.ts";
+import { type ComposedServer, composeServer } from "./compose-server.ts";
 import { makePlan } from "./runtime.ts";
 
 const log = openLog({
@@ -60,4 +62,45 @@ test("whoever asks while it starts is told that, and not that the store did not 
   const house = await opening;
   expect((await ask(home.socketFile ?? "", "/v1/status")).status).toBe(200);
   await house.close({ mode: "park", limitMs: 1_000 });
+});
+
+const COMMANDS = `
+export const agent = async (turn) => {
+  const { id } = await turn.processes.start("true", { feedback: "silent" });
+  await (await turn.processes.get(id)).wait();
+  return "done";
+};
+`;
+
+test("G20: the tier of a start, and a change of it, is in the audit trail", async () => {
+  const home = emptyHome();
+  const agent = join(home.dir, "agent.mjs");
+  writeFileSync(agent, COMMANDS);
+  const config = join(home.dir, "belay.json");
+  const open = async (mechanism: Mechanism, first?: "processes") => {
+    writeFileSync(config, JSON.stringify({ processes: { mechanism } }));
+    const plan = await makePlan({ home, flags: { agent, config } });
+    const begin = first === undefined ? {} : { first };
+    return composeServer({ plan, tcp: false, log, redact: redactor(), version: "0", ...begin });
+  };
+  const starts = async ({ audit }: ComposedServer): Promise<readonly Partial<AuditRecord>[]> =>
+    (await audit.read({ limit: 10 })).records
+      .filter(({ action }) => action === "start")
+      .map(({ answer, note }) => ({
+        answer,
+        ...(note === undefined ? {} : { note }),
+      }));
+  // Where the first command decides it, the tier is recorded with that.
+  const lazy = await open("group");
+  expect(await starts(lazy)).toEqual([{ answer: "started" }]);
+  await lazy.works.belay.prompt("go").outcome;
+  const REACHES = expect.stringContaining("commands of tier group can reach Belay's own files");
+  expect(await starts(lazy)).toEqual([{ answer: "tier group", note: REACHES }, { answer: "started" }]);
+  await lazy.close({ mode: "park", limitMs: 1_000 });
+  const eager = await open("anchor", "processes");
+  expect((await starts(eager))[0]).toEqual({
+    answer: "tier anchor",
+    note: expect.stringMatching(/held by anchor .* at the last start it was group/),
+  });
+  await eager.close({ mode: "park", limitMs: 1_000 });
 });

@@ -17,13 +17,11 @@ import { type Handler, makeHandler } from "../../../http/handler.ts";
 import type { ServerMetrics } from "../../../http/observer.ts";
 import type { Handle } from "../../../http/transport/node-server.ts";
 import type { Notice } from "../../../ports/hooks.ts";
-import type { Tier } from "../../../ports/spawner.ts";
 import { isShortOfFiles } from "../../../process/launch/file-limit.ts";
 import type { Belay } from "../../../sdk/belay.ts";
 import { type DataLock, takeDataDirectory } from "../../../sdk/data-lock.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
-import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
 import { type AuditTrail, memoryAuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { eventMetrics } from "../../../telemetry/event-metrics.ts";
 import type { Log } from "../../../telemetry/log.ts";
@@ -34,6 +32,7 @@ import { type RejectionGuard, STRAY, surviveRejections } from "../unhandled-reje
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openRuntime, type Runtime, type RuntimePlan } from "./runtime.ts";
+import { StartRecord } from "./start-record.ts";
 
 export interface ComposeOptions {
   readonly plan: RuntimePlan;
@@ -141,11 +140,11 @@ async function openInside(options: ComposeOptions, { guard, socket, store: opene
   const onRecorded = (session: SessionId, events: readonly Recorded[]): void => {
     measure(session, events);
     telemetry?.observe(session, events);
+    startRecord.look();
   };
-  const startNotices: string[] = [];
-  let isOpen = false;
+  const startRecord = new StartRecord();
   const onNotice = (notice: Notice): void => {
-    if (notice.type === "process" && !isOpen) startNotices.push(notice.message);
+    if (notice.type === "process") startRecord.notice(notice.message);
     tell(log, notice);
   };
   const given = agent === undefined ? {} : { agent };
@@ -164,8 +163,7 @@ async function openInside(options: ComposeOptions, { guard, socket, store: opene
       plan.store === ":memory:"
         ? memoryAuditTrail(redact)
         : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
-    isOpen = true;
-    await audit.note(startRecord(works.belay.load.tier, startNotices));
+    await startRecord.begin(audit, () => works.belay.load.tier);
     gauges(metrics, works, audit);
     const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
     metrics.gauge(about, () => strays.count);
@@ -194,13 +192,6 @@ async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | und
     throw error;
   }
 }
-
-/** How surely commands are held from now on, and what has changed since the last start. */
-const startRecord = (tier: Tier | undefined, notices: readonly string[]): AuditRecord => ({
-  ...{ id: `start-${process.pid}`, at: systemClock.now(), actor: "belay", via: "cli", action: "start" },
-  answer: tier === undefined ? "started" : `tier ${tier}`,
-  ...(notices.length === 0 ? {} : { note: notices.join(" ") }),
-});
 
 function house({ works, audit, telemetry, handler, rejections: strays }: Inside, outside: Outside): ComposedServer {
   const { lock, listeners, tokens, tokenFile, log } = outside;
@@ -254,7 +245,8 @@ function tell(log: Log, notice: Notice): void {
       log.warn("a hook has failed", { ...notice });
       break;
     case "process":
-      log.info(notice.message);
+      if (notice.warning === true) log.warn(notice.message);
+      else log.info(notice.message);
       break;
     case "directory":
       log.warn(notice.message);

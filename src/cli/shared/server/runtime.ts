@@ -9,9 +9,11 @@ import { makeAgent } from "../../../config/make-agent.ts";
 import { openOptions } from "../../../config/open-options.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
+import { STORE_ENDINGS } from "../../../core/own-paths.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import type { BelayOptions } from "../../../sdk/belay-options.ts";
 import type { DataDir } from "../../../sdk/data-dir.ts";
+import { HiddenFiles } from "../../../sdk/hidden-files.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { tierOf } from "../../commands/doctor/doctor.ts";
 import { trustOf } from "../../commands/trust/trust.ts";
@@ -26,6 +28,8 @@ export interface RuntimePlan {
   readonly store: string;
   readonly taken: Taken;
   readonly notices: readonly string[];
+  /** The configuration that was read. */
+  readonly configFile: string | undefined;
 }
 
 export interface PlanOptions {
@@ -38,7 +42,11 @@ export interface PlanOptions {
 
 /** Reads the configuration, and takes the keys of providers out of this program's environment. */
 export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOptions): Promise<RuntimePlan> {
-  const { config, notices } = await loadConfig({
+  const {
+    config,
+    notices,
+    file: configFile,
+  } = await loadConfig({
     cwd: process.cwd(),
     flags: { ...configOf(flags), ...(server === undefined ? {} : { server }) },
     env: process.env,
@@ -47,7 +55,7 @@ export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOp
   });
   if (isDemo(config)) refuseIdle(flags);
   const taken = await takeSecrets(process.env, config);
-  return { home, config, store: config.store ?? home.storeFile, taken, notices };
+  return { home, config, store: config.store ?? home.storeFile, taken, notices, configFile };
 }
 
 /** Nobody else is named. */
@@ -148,13 +156,23 @@ export function makePrivate(store: string): void {
 function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string | undefined): readonly string[] {
   const { dir, socketFile } = home;
   const { tls, trustedProxy } = config.server ?? {};
-  const kept = store === ":memory:" ? [] : ["", "-wal", "-shm", ".processes"].map((end) => resolve(`${store}${end}`));
+  const kept = store === ":memory:" ? [] : [...STORE_ENDINGS, ".processes"].map((end) => resolve(`${store}${end}`));
   const sockets = [
     ...(socketFile === undefined ? [] : [dirname(socketFile)]),
     ...(socket === undefined ? [] : [socket]),
   ];
   const keys = [tls?.key, trustedProxy?.secretFile].filter((path) => path !== undefined);
   return [dir, ...sockets, ...kept, ...keys, ...taken.files];
+}
+
+/** Where this program lies, with the packages it brings. */
+const PACKAGE = dirname(dirname(dirname(dirname(import.meta.dirname))));
+
+/** What the next start runs: a command that changes it would act as the server then. */
+function executedOf({ config, configFile }: RuntimePlan): readonly string[] {
+  const { agent, tools, instructions } = config;
+  const named = [configFile, agent, tools, typeof instructions === "object" ? instructions.file : undefined];
+  return [PACKAGE, ...named.flatMap((path) => (path === undefined ? [] : [resolve(path)]))];
 }
 
 /** To be asked before anything is made: a plan whose workspace is missing leaves no trace. */
@@ -183,26 +201,28 @@ function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[]
 export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Promise<Runtime> {
   const { home, config, store, taken, notices } = plan;
   const { first, socket, agent: given, opened = store, ...ears } = wish;
-  const hidden = secretsOf(plan, socket);
+  const secrets = secretsOf(plan, socket);
   const demo = given === undefined && isDemo(config);
   // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
   const demoFolder = join(home.dir, "demo");
   if (demo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
-  const around = { env: process.env, taken, demoFolder, hidden };
+  const around = { env: process.env, taken, demoFolder, hidden: secrets };
   const { agent, describe, notice } = given ?? (await makeAgent(config, around));
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
+  const hidden = new HiddenFiles(typeof opened === "string" ? undefined : store, secrets);
   const belay = await openBelay({
     redact: redactor(plan.taken.secrets),
     ...{ agent, store: opened, ...options, ...ears },
     processes: {
       ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
       ...(first === "processes" ? LOOKED_AFTER : {}),
-      ...{ ...processes, workspace, hidden },
+      ...{ ...processes, workspace, hidden: hidden.list(), readOnly: executedOf(plan) },
     },
   });
+  void belay.closed.then(() => hidden.close());
   const told = [
     ...notices,
     ...hiddenWorkspace(workspace, home),

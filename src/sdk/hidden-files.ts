@@ -1,0 +1,70 @@
+// What no command of this Belay sees: the files of its store, what the host has named, and what a server in front of it
+// adds when it is started.
+import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { STORE_ENDINGS } from "../core/own-paths.ts";
+
+/**
+ * Files that the store makes when it needs them. A name that is free cannot be covered, and what a command puts there
+ * would be taken for the store's own. So each is there, empty, before a command starts: an empty one has no effect.
+ */
+const KEPT_FREE = ["-journal", ".mark", ".reserve"] as const;
+
+export class HiddenFiles {
+  /** Undefined: the store is not a file. */
+  readonly #store: string | undefined;
+  readonly #paths: string[];
+  readonly #made: string[] = [];
+
+  constructor(store: unknown, paths: readonly string[]) {
+    this.#store = typeof store === "string" && store !== ":memory:" ? canonical(store) : undefined;
+    this.#paths = [...paths];
+  }
+
+  /** From the next process on. */
+  add(paths: readonly string[]): void {
+    this.#paths.push(...paths.filter((path) => !this.#paths.includes(path)));
+  }
+
+  /** As of now: a file that was made or replaced since is in it. */
+  list(): readonly string[] {
+    const store = this.#store;
+    if (store === undefined) return this.#paths;
+    for (const ending of KEPT_FREE) this.#occupy(`${store}${ending}`);
+    return [...this.#paths, ...STORE_ENDINGS.map((ending) => `${store}${ending}`)];
+  }
+
+  /** What an operator should know of a workspace in which some of it lies. */
+  noticeFor(workspace: string): string | undefined {
+    if (this.#store === undefined || !existsSync(workspace)) return undefined;
+    const store = this.#store;
+    if (dirname(store) !== realpathSync(workspace)) return undefined;
+    return (
+      `The store ${store} lies in the workspace, where commands find an empty file. Keep it in a directory of its ` +
+      "own, outside of the workspace."
+    );
+  }
+
+  /** Removes the empty files. */
+  close(): void {
+    for (const path of this.#made.splice(0)) {
+      if (statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path, { force: true });
+    }
+  }
+
+  #occupy(path: string): void {
+    try {
+      closeSync(openSync(path, "wx", 0o600));
+      this.#made.push(path);
+    } catch {
+      // It is there; or nothing can be made there, by a command neither.
+    }
+  }
+}
+
+/** The name beside which the store puts its files, whatever link it is opened by. */
+function canonical(store: string): string {
+  const path = resolve(store);
+  if (existsSync(path)) return realpathSync(path);
+  return existsSync(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
+}

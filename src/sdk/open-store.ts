@@ -1,0 +1,13 @@
+// The store that `openBelay()` is given a name for.
+import type { Clock } from "../ports/clock.ts";
+import type { Store } from "../ports/store.ts";
+
+/** Loaded on demand: whoever brings a store of their own does not pay for ours. */
+export async function openStore(place: string, clock: Clock): Promise<Store> {
+  if (place === ":memory:") {
+    const { MemoryStore } = await import("../store/memory/memory-store.ts");
+    return new MemoryStore({ clock });
+  }
+  const { openSqliteStore } = await import("../store/sqlite/sqlite-store.ts");
+  return openSqliteStore({ file: place });
+}
