@@ -66,7 +66,25 @@ function home(uid?: number): string {
   return path;
 }
 
-const serve = (dir: string): readonly string[] => [...BELAY, "serve", "--home", dir, "--port", "0"];
+const serveArguments = (dir: string): readonly string[] => ["--home", dir, "--port", "0"];
+const serve = (dir: string): readonly string[] => [...BELAY, "serve", ...serveArguments(dir)];
+
+/** The command line of a script of the package, as npm runs it. */
+function npmScript(name: "start" | "belay"): readonly string[] {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const [, ...words] = String(scripts[name]).split(" ");
+  return [process.execPath, ...words];
+}
+
+/** Whether a program listens on this port. */
+async function port(number: number): Promise<"open" | "closed"> {
+  const { promise, resolve } = Promise.withResolvers<"open" | "closed">();
+  const socket = createConnection(number, "127.0.0.1", () => resolve("open"));
+  socket.on("error", () => resolve("closed"));
+  const found = await promise;
+  socket.destroy();
+  return found;
+}
 
 describe.skipIf(!root || programs.unshare === undefined)(
   "belay serve as the first process (where root may unshare)",
@@ -113,26 +131,41 @@ describe.skipIf(!root || programs.unshare === undefined)(
 );
 
 describe("belay serve", () => {
-  test("keeps Node's debugger closed on SIGUSR1", async () => {
-    const server = new Started(serve(home()));
+  test.each([
+    ["belay serve", [...BELAY, "serve"]],
+    ["npm start", npmScript("start")],
+  ])("%s keeps Node's debugger closed on SIGUSR1", async (_, words) => {
+    const server = new Started([...words, ...serveArguments(home())]);
     await server.ready();
     server.child.kill("SIGUSR1");
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = createConnection(9229, "127.0.0.1", () => resolve("open"));
-    socket.on("error", () => resolve("closed"));
-    expect(await promise).toBe("closed");
-    socket.destroy();
+    expect(await port(9229)).toBe("closed");
     server.child.kill("SIGTERM");
     expect(await server.exit).toBe(0);
     expect(server.said).not.toContain("Debugger listening");
   });
 
-  test("refuses to start with a debugger from NODE_OPTIONS, unless that was asked for", async () => {
+  test("npm start keeps it closed on SIGUSR1 at any moment of its start", async () => {
+    // An ignored signal stays ignored until Node itself handles it, so that none ends the process before.
+    const ignoring = ["sh", "-c", 'trap "" USR1; echo ignored; exec "$@"', "sh"];
+    const server = new Started([...ignoring, ...npmScript("start"), ...serveArguments(home())]);
+    await server.says(/ignored/);
+    const signalled = (): boolean => server.child.kill("SIGUSR1") && /is ready/.test(server.said);
+    expect(await until(signalled, { clock: systemClock, waitMs: START_MS_MAX })).toBe(true);
+    expect(await port(9229)).toBe("closed");
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
+    expect(server.said).not.toContain("Debugger listening");
+  });
+
+  test.each([
+    ["belay", BELAY],
+    ["npm run belay", npmScript("belay")],
+  ])("%s refuses to start with a debugger from NODE_OPTIONS, unless that was asked for", async (_, words) => {
     const env = { ...process.env, NODE_OPTIONS: "--inspect=127.0.0.1:0" };
-    const refused = new Started([...BELAY, "--version"], env);
+    const refused = new Started([...words, "--version"], env);
     expect(await refused.exit).toBe(2);
     expect(refused.said).toContain("Remove --inspect from NODE_OPTIONS");
-    const asked = new Started([...BELAY, "--version"], { ...env, BELAY_INSPECT: "1" });
+    const asked = new Started([...words, "--version"], { ...env, BELAY_INSPECT: "1" });
     expect(await asked.exit).toBe(0);
   });
 });
