@@ -7,11 +7,17 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { connectBelay } from "../../src/client/belay-client.ts";
 import { lookAtMachine } from "../../src/process/containment/machine.ts";
+import { FILES_FOR_STOPS } from "../../src/process/launch/file-limit.ts";
 import { until } from "../../src/process/tree/poll-until.ts";
 import { childrenOf, stateOf } from "../../src/process/tree/proc.ts";
+import { openFiles } from "../../src/system/open-files.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { ROOT } from "../fixtures/repository.ts";
+import { AGENT } from "../fixtures/shell.ts";
+
+const PROGRAM = join(ROOT, "test/fixtures/embedded-program.ts");
 
 const { root, programs } = lookAtMachine();
 const folder = mkdtempSync(join(tmpdir(), "belay-container-"));
@@ -167,6 +173,59 @@ describe("belay serve", () => {
     expect(refused.said).toContain("Remove --inspect from NODE_OPTIONS");
     const asked = new Started([...words, "--version"], { ...env, BELAY_INSPECT: "1" });
     expect(await asked.exit).toBe(0);
+  });
+});
+
+describe("G40: with 96 open files and 200 idle clients on each way in", { timeout: 60_000 }, () => {
+  const FEW = 96;
+  const few = (words: readonly string[]): readonly string[] => [
+    ...["sh", "-c", `ulimit -n ${FEW}; exec "$@"`, "sh", ...words],
+  ];
+
+  /** Connects and sends nothing. Lost connections are not made again. */
+  async function idle(place: { readonly path: string } | { readonly port: number }): Promise<void> {
+    const socket = createConnection({ host: "127.0.0.1", ...place });
+    socket.on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+    await Promise.race([once(socket, "connect"), once(socket, "close")]);
+  }
+
+  test("belay serve carries out a stop that comes on its socket, and one that comes on its port", async () => {
+    const dir = home();
+    const server = new Started(few([...serve(dir), "--agent", AGENT]));
+    await server.ready();
+    const url = /http:\/\/[\d.]+:(\d+)/.exec(server.said)?.[0] ?? "";
+    const token = readFileSync(join(dir, "token"), "utf8").trim();
+    for (const reached of [{ socket: join(dir, "belay.sock") }, { url, token }]) {
+      const before = await connectBelay(reached);
+      const run = (await before.createSession()).prompt("wait here");
+      await run.accepted;
+      await before.close();
+      for (let count = 0; count < 200; count += 1) {
+        await idle({ path: join(dir, "belay.sock") });
+        await idle({ port: Number(new URL(url).port) });
+      }
+      const client = await connectBelay(reached);
+      expect(await client.cancel(run.id)).toMatchObject({ kind: "stopping" });
+      expect((await (await client.run(run.id)).outcome).kind).toBe("cancelled");
+      await client.close();
+    }
+    expect(server.said).not.toMatch(/EMFILE|a request has failed/);
+    expect(openFiles(`/proc/${server.child.pid}`)).toBeLessThanOrEqual(FEW - FILES_FOR_STOPS);
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
+  });
+
+  test("so does a program that embeds Belay and serves its directory", async () => {
+    const dir = home();
+    const program = new Started(few([process.execPath, PROGRAM, join(dir, "belay.db")]));
+    await program.says(/is open/);
+    for (let count = 0; count < 200; count += 1) await idle({ path: join(dir, "belay.sock") });
+    const client = await connectBelay({ socket: join(dir, "belay.sock") });
+    await client.cancelAll();
+    await program.says(/its run: cancelled/);
+    await client.close();
+    expect(openFiles(`/proc/${program.child.pid}`)).toBeLessThanOrEqual(FEW - FILES_FOR_STOPS);
   });
 });
 
