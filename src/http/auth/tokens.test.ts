@@ -268,6 +268,13 @@ describe("where they lie", () => {
     expect(modeOf(dir)).toBe("755");
   });
 
+  test("G35: one below a directory that others may write to is refused: they could put another in its place", () => {
+    chmodSync(join(dir, ".."), 0o777);
+    expect(open).toThrow(/could replace/);
+    chmodSync(join(dir, ".."), 0o1777);
+    expect(open).not.toThrow();
+  });
+
   test("a file that others can read is closed to them", () => {
     open().add({ name: "ci", scopes: ["read"] });
     chmodSync(list(), 0o644);
