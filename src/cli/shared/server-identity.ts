@@ -69,5 +69,5 @@ function filesOf(pid: number): readonly string[] {
 
 const notItsServer = ({ dir }: DataDir, { origin }: URL): ControlError =>
   new ControlError("forbidden", `The token of ${dir} is not sent to ${origin}: its server does not listen there.`, {
-    hint: "Name the token for that server: --token-file FILE, or BELAY_TOKEN.",
+    hint: "Name the address and its token: --url URL with --token-file FILE, or with BELAY_TOKEN.",
   });
