@@ -76,7 +76,10 @@
       "while :; do wait $belay; code=$?; kill -0 $belay 2>/dev/null || exit $code; done",
     ].join("\n");
     try {
-      var command = [process.execPath].concat(process.execArgv, process.argv.slice(1));
+      // The child never has the debugger's signal handler, if this Node can do without.
+      var flag = "--disable-sigusr1";
+      var flags = process.allowedNodeEnvironmentFlags.has(flag) ? [flag] : [];
+      var command = [process.execPath].concat(flags, process.execArgv, process.argv.slice(1));
       process.execve("/bin/sh", ["belay-init", "-c", init, "belay-init"].concat(command), process.env);
     } catch (_) {
       return false;

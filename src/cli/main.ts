@@ -1,4 +1,5 @@
 // The command line: finds the command, carries it out, and leaves an exit code.
+import "./guard-debugger.ts";
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
 import { makeProgram, runProgram } from "./program.ts";

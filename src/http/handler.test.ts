@@ -10,7 +10,7 @@ import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Guard } from "./auth/guard.ts";
 import { makeHandler } from "./handler.ts";
 import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
-import type { AuditNote, ServerAudit } from "./observer.ts";
+import type { AuditNote, ServerAudit, ServerMetrics } from "./observer.ts";
 import { isMutation, paramsOf } from "./routes/route.ts";
 import { ROUTE_NAMES, routeOf } from "./routes/routes.ts";
 import { STATUS } from "./routes/status-code.ts";
@@ -25,7 +25,7 @@ afterEach(async () => {
 const actor = (name: string, tenant?: string): Actor => ({ name, scopes: new Set(TOKEN_SCOPES), tenant });
 const ACTORS: Readonly<Record<string, Actor>> = { ann: actor("ann"), acme: actor("acme", "acme") };
 
-function serve(control: BelayControl, note?: ServerAudit["note"]) {
+function serve(control: BelayControl, note?: ServerAudit["note"], metrics?: ServerMetrics) {
   const clock = manualClock();
   const lines: { readonly level: string; readonly msg: string; readonly fields: unknown }[] = [];
   const notes: AuditNote[] = [];
@@ -38,6 +38,7 @@ function serve(control: BelayControl, note?: ServerAudit["note"]) {
     guard,
     clock,
     version: "0",
+    ...(metrics === undefined ? {} : { metrics }),
     audit: { note: note ?? keep, read: async () => ({ records: [] }) },
     log: { debug: told("debug"), warn: told("warn"), error: told("error") },
   });
@@ -53,10 +54,10 @@ function serve(control: BelayControl, note?: ServerAudit["note"]) {
   return { handler, ask, clock, lines, notes };
 }
 
-async function served(acts: Parameters<typeof openTestBelay>[0] = {}) {
+async function served(acts: Parameters<typeof openTestBelay>[0] = {}, metrics?: ServerMetrics) {
   const house = await openTestBelay(acts);
   closing.push(() => house.belay.close({ mode: "cancel" }));
-  return { ...house, ...serve(house.belay) };
+  return { ...house, ...serve(house.belay, undefined, metrics) };
 }
 
 const errorOf = ({ body }: HttpAnswer) => problem.parse(JSON.parse(String(body))).error;
@@ -203,6 +204,15 @@ describe("errors have one shape", () => {
     }
     await handler.handle(plainRequest({ target: "/v1/health", headers: { host: "127.0.0.1:4000" } }));
     expect(counted.slice(0, 2)).toEqual(["none", "none"]);
+  });
+
+  test("G40: readiness says that the files run out, until there are enough again", async () => {
+    let isShort = true;
+    const metrics = { isShortOfFiles: () => isShort, answered() {}, streams() {}, acp() {}, text: () => "" };
+    const { ask } = await served({}, metrics);
+    expect(await ask("GET", "/readyz")).toMatchObject({ status: 503, body: '{"status":"files"}' });
+    isShort = false;
+    expect(await ask("GET", "/readyz")).toMatchObject({ status: 200, body: '{"status":"ready"}' });
   });
 
   test("G35: a key that names a session is the asker's own", async () => {

@@ -85,7 +85,7 @@ export interface Serving {
 }
 
 export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted {
-  const { handler, handle } = inside(belay, options, ["basePath"]);
+  const { handler, handle, tokens } = inside(belay, options, ["basePath"]);
   const { basePath, log } = options;
   const onTrouble = (error: unknown, requestId: string): void =>
     log?.error("a request has failed", { requestId, error: toControlError(error) });
@@ -96,7 +96,10 @@ export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted 
     fetchAs: async (given, request) => mount.fetch(request, known(given)),
     node: (request, response) => void mount.node(request, response),
     nodeAs: (given, request, response) => void mount.node(request, response, known(given)),
-    close: () => handler.drain(),
+    close: async () => {
+      await handler.drain();
+      tokens?.close();
+    },
   };
 }
 
@@ -114,6 +117,7 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
     close: async () => {
       await handler.drain();
       await listener.close();
+      tokens?.close();
     },
   };
 }

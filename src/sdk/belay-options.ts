@@ -56,7 +56,7 @@ export interface BelayOptions {
   readonly onRecorded?: (sessionId: SessionId, events: readonly Recorded[]) => void;
   /**
    * Takes secrets out of error texts before they are recorded. Default: whatever looks like a token or a key of a
-   * well-known service. Does not throw.
+   * well-known service. If it throws or returns no text, `[redacted]` is recorded instead of the whole text.
    */
   readonly redact?: (text: string) => string;
   /** For tests: time and ids that can be foreseen. */

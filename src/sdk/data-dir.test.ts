@@ -59,11 +59,10 @@ describe("the socket", () => {
 });
 
 describe("making it", () => {
-  test("G35: nobody else can look inside, also if it was open before", () => {
+  test("G35: nobody else can look inside", () => {
     const home = openDataDir({ home: join(folder, "made"), env: {} });
     makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
-    chmodSync(home.dir, 0o755);
     makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
   });
@@ -73,19 +72,46 @@ describe("making it", () => {
     mkdirSync(shared);
     chmodSync(shared, 0o755);
     writeFileSync(join(shared, "theirs.txt"), "");
-    expect(() => makeDataDir(openDataDir({ home: shared, env: {} }))).toThrow(/holds other things/);
+    expect(() => makeDataDir(openDataDir({ home: shared, env: {} }))).toThrow(/was there before/);
     expect(statSync(shared).mode & 0o777).toBe(0o755);
   });
 
-  test("an empty one is taken, and so is one that was a home before", () => {
+  test("so is an empty one, and one that was a home before, until its owner closes it", () => {
     const home = openDataDir({ home: join(folder, "empty"), env: {} });
     mkdirSync(home.dir);
-    chmodSync(home.dir, 0o755);
+    for (const fill of [() => {}, () => writeFileSync(home.tokensFile, "")]) {
+      fill();
+      chmodSync(home.dir, 0o755);
+      expect(() => makeDataDir(home)).toThrow(
+        expect.objectContaining({ hint: expect.stringContaining(`chmod 700 ${home.dir}`) }),
+      );
+      expect(statSync(home.dir).mode & 0o777).toBe(0o755);
+      chmodSync(home.dir, 0o700);
+      makeDataDir(home);
+    }
+  });
+
+  test.each([
+    [0o777, "the world"],
+    [0o1777, undefined],
+    [0o775, process.getgid?.() === process.getuid?.() ? undefined : "a group"],
+  ])("G35: one below a directory of mode %o is refused if %s may write there", (mode, writer) => {
+    const above = mkdtempSync(join(folder, "above-"));
+    const home = openDataDir({ home: join(above, "home"), env: {} });
     makeDataDir(home);
-    writeFileSync(home.tokensFile, "");
-    chmodSync(home.dir, 0o755);
+    chmodSync(above, mode);
+    if (writer === undefined) makeDataDir(home);
+    else expect(() => makeDataDir(home)).toThrow(/could replace/);
+  });
+
+  test.runIf(process.getuid?.() === 0)("G35: one below a directory that a group may write to (as root)", async () => {
+    const { chownSync } = await import("node:fs");
+    const above = mkdtempSync(join(folder, "above-"));
+    const home = openDataDir({ home: join(above, "home"), env: {} });
     makeDataDir(home);
-    expect(statSync(home.dir).mode & 0o777).toBe(0o700);
+    chownSync(above, 0, 12_345);
+    chmodSync(above, 0o770);
+    expect(() => makeDataDir(home)).toThrow(/Others may write to/);
   });
 
   test("--home with nothing in it is refused, and is not the directory one happens to be in", () => {

@@ -1,9 +1,7 @@
 // Where Belay keeps its things on this machine, and the note by which a running server is found.
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -14,6 +12,7 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
+import { refuseWritableParents } from "../http/auth/private-directory.ts";
 import { fitsSocket } from "../http/transport/listener-socket.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
@@ -105,19 +104,18 @@ const nameless = (): ControlError =>
   });
 
 /**
- * Makes the directory if need be, and sees to it that nobody else can look inside. One that others may look into and
- * that holds their things is left alone: to close `/tmp` or a project would lock everybody else out of it.
+ * Makes the directory if need be, closed to others. One that was there before is never changed: to close `/tmp` or a
+ * project would lock everybody else out of it. If others may look into it, it is refused.
  */
-export function makeDataDir(home: DataDir): void {
-  const { dir } = home;
+export function makeDataDir({ dir }: DataDir): void {
   try {
     makeDirs(dir);
-    const { uid, mode } = statSync(dir);
+    const stats = statSync(dir);
+    if (!stats.isDirectory()) throw new Error(`${dir} is not a directory.`);
+    const { uid, mode } = stats;
     if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
     refuseWritableParents(realpathSync(dir));
-    if ((mode & 0o077) === 0) return;
-    if (holdsOther(home)) throw inUse(dir);
-    chmodSync(dir, 0o700);
+    if ((mode & 0o077) !== 0) throw open(dir);
   } catch (error) {
     if (error instanceof ControlError) throw error;
     throw new ControlError("invalid", `${dir} cannot be used as a directory for Belay.`, {
@@ -126,21 +124,6 @@ export function makeDataDir(home: DataDir): void {
     });
   }
 }
-
-/** The owner of a directory above can put another one in its place, and with it tokens of their own. */
-function refuseWritableParents(dir: string): void {
-  const own = process.getuid?.();
-  for (let parent = dirname(dir); own !== undefined; parent = dirname(parent)) {
-    const { uid } = statSync(parent);
-    if (uid !== own && uid !== 0) throw writableParent(dir, parent);
-    if (parent === dirname(parent)) return;
-  }
-}
-
-const writableParent = (dir: string, parent: string): ControlError =>
-  new ControlError("forbidden", `${parent} belongs to another user, who could replace ${dir} as a whole.`, {
-    hint: "Give a data directory below directories of your own, with --home DIR or BELAY_HOME.",
-  });
 
 /** One after the other. All at once would try for ever where the file system takes none, as below /proc. */
 function makeDirs(dir: string): void {
@@ -153,14 +136,9 @@ function makeDirs(dir: string): void {
   }
 }
 
-/** Whether there is something in it, and nothing by which a home is known. */
-function holdsOther({ dir, storeFile, tokensFile }: DataDir): boolean {
-  return readdirSync(dir).length > 0 && !existsSync(storeFile) && !existsSync(tokensFile);
-}
-
-const inUse = (dir: string): ControlError =>
-  new ControlError("invalid", `${dir} holds other things, and others may look into it.`, {
-    hint: "Belay closes its home to everybody else. Give a directory of its own, such as one below this one.",
+const open = (dir: string): ControlError =>
+  new ControlError("invalid", `Others may look into ${dir}. It was there before, and is left as it is.`, {
+    hint: `Give a directory of its own, which Belay makes; or, if nothing else uses this one: chmod 700 ${dir}`,
   });
 
 const foreign = (dir: string): ControlError =>

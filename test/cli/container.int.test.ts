@@ -7,11 +7,17 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { connectBelay } from "../../src/client/belay-client.ts";
 import { lookAtMachine } from "../../src/process/containment/machine.ts";
+import { FILES_FOR_STOPS } from "../../src/process/launch/file-limit.ts";
 import { until } from "../../src/process/tree/poll-until.ts";
 import { childrenOf, stateOf } from "../../src/process/tree/proc.ts";
+import { openFiles } from "../../src/system/open-files.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { ROOT } from "../fixtures/repository.ts";
+import { AGENT } from "../fixtures/shell.ts";
+
+const PROGRAM = join(ROOT, "test/fixtures/embedded-program.ts");
 
 const { root, programs } = lookAtMachine();
 const folder = mkdtempSync(join(tmpdir(), "belay-container-"));
@@ -66,7 +72,25 @@ function home(uid?: number): string {
   return path;
 }
 
-const serve = (dir: string): readonly string[] => [...BELAY, "serve", "--home", dir, "--port", "0"];
+const serveArguments = (dir: string): readonly string[] => ["--home", dir, "--port", "0"];
+const serve = (dir: string): readonly string[] => [...BELAY, "serve", ...serveArguments(dir)];
+
+/** The command line of a script of the package, as npm runs it. */
+function npmScript(name: "start" | "belay"): readonly string[] {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const [, ...words] = String(scripts[name]).split(" ");
+  return [process.execPath, ...words];
+}
+
+/** Whether a program listens on this port. */
+async function port(number: number): Promise<"open" | "closed"> {
+  const { promise, resolve } = Promise.withResolvers<"open" | "closed">();
+  const socket = createConnection(number, "127.0.0.1", () => resolve("open"));
+  socket.on("error", () => resolve("closed"));
+  const found = await promise;
+  socket.destroy();
+  return found;
+}
 
 describe.skipIf(!root || programs.unshare === undefined)(
   "belay serve as the first process (where root may unshare)",
@@ -113,27 +137,95 @@ describe.skipIf(!root || programs.unshare === undefined)(
 );
 
 describe("belay serve", () => {
-  test("keeps Node's debugger closed on SIGUSR1", async () => {
-    const server = new Started(serve(home()));
+  test.each([
+    ["belay serve", [...BELAY, "serve"]],
+    ["npm start", npmScript("start")],
+  ])("%s keeps Node's debugger closed on SIGUSR1", async (_, words) => {
+    const server = new Started([...words, ...serveArguments(home())]);
     await server.ready();
     server.child.kill("SIGUSR1");
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = createConnection(9229, "127.0.0.1", () => resolve("open"));
-    socket.on("error", () => resolve("closed"));
-    expect(await promise).toBe("closed");
-    socket.destroy();
+    expect(await port(9229)).toBe("closed");
     server.child.kill("SIGTERM");
     expect(await server.exit).toBe(0);
     expect(server.said).not.toContain("Debugger listening");
   });
 
-  test("refuses to start with a debugger from NODE_OPTIONS, unless that was asked for", async () => {
+  test("npm start keeps it closed on SIGUSR1 at any moment of its start", async () => {
+    // An ignored signal stays ignored until Node itself handles it, so that none ends the process before.
+    const ignoring = ["sh", "-c", 'trap "" USR1; echo ignored; exec "$@"', "sh"];
+    const server = new Started([...ignoring, ...npmScript("start"), ...serveArguments(home())]);
+    await server.says(/ignored/);
+    const signalled = (): boolean => server.child.kill("SIGUSR1") && /is ready/.test(server.said);
+    expect(await until(signalled, { clock: systemClock, waitMs: START_MS_MAX })).toBe(true);
+    expect(await port(9229)).toBe("closed");
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
+    expect(server.said).not.toContain("Debugger listening");
+  });
+
+  test.each([
+    ["belay", BELAY],
+    ["npm run belay", npmScript("belay")],
+  ])("%s refuses to start with a debugger from NODE_OPTIONS, unless that was asked for", async (_, words) => {
     const env = { ...process.env, NODE_OPTIONS: "--inspect=127.0.0.1:0" };
-    const refused = new Started([...BELAY, "--version"], env);
+    const refused = new Started([...words, "--version"], env);
     expect(await refused.exit).toBe(2);
     expect(refused.said).toContain("Remove --inspect from NODE_OPTIONS");
-    const asked = new Started([...BELAY, "--version"], { ...env, BELAY_INSPECT: "1" });
+    const asked = new Started([...words, "--version"], { ...env, BELAY_INSPECT: "1" });
     expect(await asked.exit).toBe(0);
+  });
+});
+
+describe("G40: with 96 open files and 200 idle clients on each way in", { timeout: 60_000 }, () => {
+  const FEW = 96;
+  const few = (words: readonly string[]): readonly string[] => [
+    ...["sh", "-c", `ulimit -n ${FEW}; exec "$@"`, "sh", ...words],
+  ];
+
+  /** Connects and sends nothing. Lost connections are not made again. */
+  async function idle(place: { readonly path: string } | { readonly port: number }): Promise<void> {
+    const socket = createConnection({ host: "127.0.0.1", ...place });
+    socket.on("error", () => {});
+    onTestFinished(() => void socket.destroy());
+    await Promise.race([once(socket, "connect"), once(socket, "close")]);
+  }
+
+  test("belay serve carries out a stop that comes on its socket, and one that comes on its port", async () => {
+    const dir = home();
+    const server = new Started(few([...serve(dir), "--agent", AGENT]));
+    await server.ready();
+    const url = /http:\/\/[\d.]+:(\d+)/.exec(server.said)?.[0] ?? "";
+    const token = readFileSync(join(dir, "token"), "utf8").trim();
+    for (const reached of [{ socket: join(dir, "belay.sock") }, { url, token }]) {
+      const before = await connectBelay(reached);
+      const run = (await before.createSession()).prompt("wait here");
+      await run.accepted;
+      await before.close();
+      for (let count = 0; count < 200; count += 1) {
+        await idle({ path: join(dir, "belay.sock") });
+        await idle({ port: Number(new URL(url).port) });
+      }
+      const client = await connectBelay(reached);
+      expect(await client.cancel(run.id)).toMatchObject({ kind: "stopping" });
+      expect((await (await client.run(run.id)).outcome).kind).toBe("cancelled");
+      await client.close();
+    }
+    expect(server.said).not.toMatch(/EMFILE|a request has failed/);
+    expect(openFiles(`/proc/${server.child.pid}`)).toBeLessThanOrEqual(FEW - FILES_FOR_STOPS);
+    server.child.kill("SIGTERM");
+    expect(await server.exit).toBe(0);
+  });
+
+  test("so does a program that embeds Belay and serves its directory", async () => {
+    const dir = home();
+    const program = new Started(few([process.execPath, PROGRAM, join(dir, "belay.db")]));
+    await program.says(/is open/);
+    for (let count = 0; count < 200; count += 1) await idle({ path: join(dir, "belay.sock") });
+    const client = await connectBelay({ socket: join(dir, "belay.sock") });
+    await client.cancelAll();
+    await program.says(/its run: cancelled/);
+    await client.close();
+    expect(openFiles(`/proc/${program.child.pid}`)).toBeLessThanOrEqual(FEW - FILES_FOR_STOPS);
   });
 });
 

@@ -1,9 +1,13 @@
 // The loop over a model, on the whole road: real engine, real provider packages, real sockets, strict providers.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { tool as aiTool } from "@ai-sdk/provider-utils";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { tool } from "../../src/agent/index.ts";
 import { manualClock } from "../../src/testing/manual-clock.ts";
+import { logOf } from "../fixtures/belay.ts";
 import { MODEL_NAMES } from "../fixtures/provider/models.ts";
 import { startProvider } from "../fixtures/provider/server.ts";
 import { checkLog, goesOn, openModelFixture, tools } from "./model-fixture.ts";
@@ -290,3 +294,23 @@ test("G6: a prompt that was withdrawn before it began is in no request", async (
   const shown = (await session.transcript()).filter((one) => one.role === "user" && one.withdrawn === true);
   expect(shown).toMatchObject([{ text: "delete everything" }]);
 });
+
+test.each(MODEL_NAMES)(
+  "G35: a key that %s quotes in a refusal is in no outcome, event or byte of the store",
+  async (name) => {
+    const key = "sk-proj-FAKESECRETfakesecretFAKESECRET1234";
+    const dir = mkdtempSync(join(tmpdir(), "belay-model-"));
+    onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+    const message = `Incorrect API key provided: ${key}.`;
+    await using server = await startProvider([[{ status: 401, message }]]);
+    await using stage = await openModelFixture(server, name, { store: join(dir, "belay.db") });
+    const { session } = stage;
+    const outcome = await session.prompt("go").outcome;
+    expect(outcome).toMatchObject({ kind: "failed" });
+    const kept = Buffer.concat(readdirSync(dir).map((file) => readFileSync(join(dir, file)))).toString("latin1");
+    for (const text of [JSON.stringify([outcome, await session.transcript(), await logOf(session)]), kept]) {
+      expect(text).toContain("Incorrect API key provided");
+      for (const form of [key, encodeURIComponent(key), btoa(key).slice(4, -4)]) expect(text).not.toContain(form);
+    }
+  },
+);

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../fixtures/repository.ts";
@@ -7,11 +7,12 @@ import { defectTable, fixedDefects } from "./fixed-defects.ts";
 test("each fixed defect has a symptom, a version and a test that exists", () => {
   const defects = fixedDefects();
   expect(defects.length).toBeGreaterThan(0);
-  for (const { kind, symptom, fixedIn, test: file } of defects) {
+  for (const { kind, symptom, fixedIn, test: file, title = "" } of defects) {
     expect(kind).toMatch(/^[a-z]+$/);
     expect(symptom).toMatch(/^.{20,}\.$/);
     expect(fixedIn).toMatch(/^\d+\.\d+\.\d+$/);
-    expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
+    const text = readFileSync(join(ROOT, file), "utf8");
+    expect([file, title, text.includes(title)]).toEqual([file, title, true]);
   }
 });
 

@@ -8,12 +8,17 @@ export interface FixedDefect {
   readonly fixedIn: string;
   /** The file of a test that fails if it comes back. */
   readonly test: string;
+  /** A part of its title as it is in the file, where one file has tests of many things. */
+  readonly title?: string;
 }
 
 export function fixedDefects(): readonly FixedDefect[] {
   const text = readFileSync(join(import.meta.dirname, "fixed-defects.json"), "utf8");
   const rows = JSON.parse(text) as readonly (readonly [string, string, string, string])[];
-  return rows.map(([kind, symptom, fixedIn, test]) => ({ kind, symptom, fixedIn, test }));
+  return rows.map(([kind, symptom, fixedIn, where]) => {
+    const [test = "", title] = where.split(" › ");
+    return { kind, symptom, fixedIn, test, ...(title === undefined ? {} : { title }) };
+  });
 }
 
 export function defectTable(defects: readonly FixedDefect[]): string {

@@ -118,6 +118,7 @@ export const PERMITS: readonly Permit[] = [
   { reach: "time", in: "src/sdk/resources.ts", because: "the delay of the event loop is measured by the runtime" },
   { reach: "this process", in: "src/sdk/resources.ts", because: "its memory is what is reported" },
   { reach: "files", in: "src/system/version.ts", because: "the version is in the file of the package" },
+  { reach: "files", in: "src/system/open-files.ts", because: "the system tells how many files may be open" },
   { reach: "files", in: "src/sdk/open-spawner.ts", because: "what an earlier life left is found by its directory" },
   { reach: "files", in: "src/sdk/hidden-files.ts", because: "the names of a store are taken before a command starts" },
   { reach: "this process", in: "src/sdk/signals.ts", because: "it hears the signals that end a program" },

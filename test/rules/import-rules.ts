@@ -15,7 +15,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   core: {},
   // What the engine needs from outside, what agents, tools and hosts are given, and what can be asked of Belay.
   ports: { typesFrom: ["core"] },
-  // The real clock, random ids and the version of the package.
+  // The real clock, random ids, the version of the package and the limit on open files.
   system: { from: ["core"], typesFrom: ["ports"], outside: ["node:"] },
   wire: { from: ["core"] },
   store: { from: ["core", "ports", "wire"], outside: ["node:"] },
@@ -24,7 +24,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   "store/sqlite": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
   "store/postgres": { from: ["core", "ports", "wire", "store"], outside: ["node:", "pg"] },
   engine: { from: ["core", "ports", "system"], outside: ["node:"] },
-  process: { from: ["core", "ports"], outside: ["node:"] },
+  process: { from: ["core", "ports", "system"], outside: ["node:"] },
   agent: { from: ["core", "ports"], outside: ["node:", "@ai-sdk/provider"] },
   // A scripted model and its tools, to try Belay without a key. Never part of the public surface.
   demo: { from: ["core", "ports", "agent"], outside: ["node:", "@ai-sdk/provider"] },

@@ -75,6 +75,13 @@ const MOUNTS: Readonly<Record<string, (control: BelayControl) => Promise<string>
   "Express behind compression": EXPRESS(compression),
   "Express behind a body parser": EXPRESS(() => express.json()),
   "Express behind a body parser and compression": EXPRESS(compression, () => express.json()),
+  // As `express.urlencoded()` alone does in Express 4.
+  "Express behind a parser that leaves an empty object": EXPRESS(
+    () => (request: { body?: unknown }, _: unknown, next: () => void) => {
+      request.body = {};
+      next();
+    },
+  ),
   // As Next.js hands requests on: it has put its own name into the address.
   "a web handler with another name in the address": async (control) => {
     const { fetch: answer } = mounted(control, "/agents");

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -67,10 +67,11 @@ describe("the server of this home", () => {
   test("without a socket it is asked at its address, with the token of the home", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_secret\n");
-    note({ url: url() });
+    note({ url: url(), pid: process.pid });
     const lock = takeLock(join(home, "belay.db"));
     onTestFinished(() => lock.release());
-    const door = await openControl({ home }, {});
+    // A token of the environment is for an address that was typed, not for one that was found.
+    const door = await openControl({ home }, { BELAY_TOKEN: "belay_env" });
     await door.close();
     expect(new Set(shown)).toEqual(new Set(["Bearer belay_secret"]));
   });
@@ -135,6 +136,9 @@ describe("a server that is named", () => {
   test("the token of a file comes before that of the environment, and that before the home's", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_home\n");
+    note({ url: url(), pid: process.pid });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
     const file = join(folder, "token-file");
     writeFileSync(file, "belay_file\n");
     for (const [options, env, token] of [
@@ -146,6 +150,32 @@ describe("a server that is named", () => {
       await (await openControl({ url: url(), home, ...options }, env)).close();
       expect(new Set(shown)).toEqual(new Set([`Bearer ${token}`]));
     }
+  });
+
+  test.each<[string, () => void]>([
+    ["the directory names no server", () => {}],
+    ["its server was killed, and another program has the port", () => note({ url: url(), pid: 999_999_999 })],
+    ["its server listens elsewhere", () => note({ url: "http://127.0.0.1:1", pid: process.pid })],
+    ["the process that it names has no file of it open", () => note({ url: url(), pid: process.pid })],
+  ])("G38: the token of the home is sent to no address but its server's: %s", async (_, place) => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_home\n");
+    place();
+    expect(await refused({ url: url(), home })).toMatchObject({
+      ...{ code: "forbidden", message: expect.stringContaining("is not sent to") },
+    });
+    expect(shown).toEqual([]);
+  });
+
+  test("G38: nor one of a directory that others may replace", async () => {
+    await listening({ port: 0, host: "127.0.0.1" });
+    writeFileSync(join(home, "token"), "belay_home\n");
+    note({ url: url(), pid: process.pid });
+    const lock = takeLock(join(home, "belay.db"));
+    onTestFinished(() => lock.release());
+    chmodSync(folder, 0o777);
+    expect(await refused({ url: url(), home })).toMatchObject({ message: expect.stringContaining("could replace") });
+    expect(shown).toEqual([]);
   });
 
   test("where nobody answers, that is said at once", async () => {

@@ -8,6 +8,7 @@ import type { BelayControl } from "../../ports/control.ts";
 import { type DataDir, type Environment, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
+import { mustBeServerOf } from "./server-identity.ts";
 import type { Holder } from "./store-holder.ts";
 
 export interface Connection {
@@ -159,16 +160,17 @@ const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 
 /**
- * The token that was named, else that of the environment, else that of the home. The last one is only for servers of
- * this machine: it is not shown to whoever is at some address that was typed. A socket wants none: who may open it may
- * ask, and a token that somebody keeps in the environment for another server would only be refused.
+ * The token that was named, else that of the environment, else that of the home. The last one is only for the server
+ * of that home, and that of the environment only for an address that was typed. A socket wants none: who may open it
+ * may ask, and a token that somebody keeps in the environment for another server would only be refused.
  */
 function tokenOf(options: ConnectionOptions, env: Environment, { url, home }: ServerPlace): string | undefined {
   if (options.tokenFile !== undefined) return readToken(options.tokenFile);
   if (url === undefined) return undefined;
   const given = env.BELAY_TOKEN?.trim();
-  if (given !== undefined && given !== "") return given;
+  if (options.url !== undefined && given !== undefined && given !== "") return given;
   if (home === undefined || statSync(home.tokenFile, { throwIfNoEntry: false }) === undefined) return undefined;
+  mustBeServerOf(home, url);
   return readToken(home.tokenFile);
 }
 

@@ -21,7 +21,7 @@ import { answerWritten, asksForSnapshot, batchOf, hasSnapshot, numbered, readNew
 import { noAnswer } from "./bounded-store.ts";
 import type { CommitListener } from "./commit-listener.ts";
 import { NONE, type Ports } from "./commit-parts.ts";
-import { type Redact, redacted } from "./error-text.ts";
+import { ErrorTexts } from "./error-text.ts";
 import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
 import {
   asKnownHere,
@@ -46,7 +46,7 @@ import type { Flight, Pending, SessionState } from "./session-state.ts";
 import { UnansweredBatches } from "./unanswered-batches.ts";
 
 export class Commit {
-  readonly #redact: Redact | undefined;
+  readonly #errorTexts: ErrorTexts;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #notify: Notify;
@@ -56,7 +56,7 @@ export class Commit {
   #stopped = false;
 
   constructor({ store, clock, notify, consequences, redact }: Ports) {
-    this.#redact = redact;
+    this.#errorTexts = new ErrorTexts(redact, notify);
     this.#store = store;
     this.#clock = clock;
     this.#notify = notify;
@@ -88,8 +88,9 @@ export class Commit {
 
   /** Decides a command in this tick, and calls `decided`. Resolves when it is durable; rejects if it cannot be. */
   submit<C extends Command>(lane: SessionState, command: C, decided?: (answer: Answer<C>) => void): Promise<Answer<C>> {
+    const clean = this.#errorTexts.redacted(lane.id, command);
     return new Promise((resolve, reject) => {
-      this.#receive(lane, { ...NONE, command: redacted(command, this.#redact), resolve, reject, decided } as Pending);
+      this.#receive(lane, { ...NONE, command: clean, resolve, reject, decided } as Pending);
     });
   }
 

@@ -1,5 +1,6 @@
 // Providers quote in their errors what they were sent. No key of theirs is recorded.
 import { expect, test } from "vitest";
+import type { Notice } from "../../ports/hooks.ts";
 import { openBelay } from "../../sdk/belay.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
@@ -7,11 +8,12 @@ import { manualClock } from "../../testing/manual-clock.ts";
 const KEY = "sk-FAKESECRETFAKESECRET1234";
 const OWN = "our-own-kind-of-key-0001";
 
-async function recorded(redact?: (text: string) => string): Promise<string> {
+async function recorded(redact?: (text: string) => string, onNotice?: (notice: Notice) => void): Promise<string> {
   const store = new MemoryStore({ clock: manualClock() });
   const belay = await openBelay({
     store,
     ...(redact === undefined ? {} : { redact }),
+    ...(onNotice === undefined ? {} : { onNotice }),
     agent: async (turn) => {
       await turn.call("fetch", {}, () => {
         throw new Error(`401 for ${KEY} and ${OWN}`);
@@ -43,4 +45,21 @@ test("G35: nor is a secret that only the host knows", async () => {
   const text = await recorded((error) => error.replaceAll(OWN, "***").replaceAll(KEY, "***"));
   expect(text).toContain("Incorrect API key provided: Bearer ***, ***");
   expect(text).not.toMatch(new RegExp(`${KEY}|${OWN}`));
+});
+
+test.each<[string, () => unknown]>([
+  [
+    "throws",
+    () => {
+      throw new Error("the host is at fault");
+    },
+  ],
+  ["returns nothing", () => undefined],
+  ["returns a promise", () => Promise.reject(new Error("too late"))],
+])("G35: a redact() that %s keeps no text, loses no end of a run, and is reported once", async (_, redact) => {
+  const notices: Notice[] = [];
+  const text = await recorded(redact as () => string, (notice) => notices.push(notice));
+  expect(JSON.parse(text).outcome).toMatchObject({ kind: "failed", message: "[redacted]" });
+  expect(text).not.toMatch(new RegExp(`${KEY}|${OWN}`));
+  expect(notices).toMatchObject([{ type: "bug", error: expect.any(Error) }]);
 });

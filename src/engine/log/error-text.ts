@@ -1,17 +1,58 @@
 // Error texts, before they are recorded. Providers quote in their errors what they were sent, and that may be a key.
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { Command } from "../../core/model/command.ts";
+import type { SessionId } from "../../core/model/ids.ts";
 import { withoutTokens } from "../../core/token-patterns.ts";
+import type { Notify } from "../../ports/hooks.ts";
 
 /** A text without the secrets in it. */
 export type Redact = (text: string) => string;
+
+/**
+ * Redacts with a function of the host that may fail. Nothing is kept of a text then: to record it as it came would
+ * record what was to be removed, and to throw would lose the end of a run.
+ */
+export class ErrorTexts {
+  readonly #redact: Redact | undefined;
+  readonly #notify: Notify;
+  /** Reported once: it would fail on every error of every run. */
+  #hasFailed = false;
+
+  constructor(redact: Redact | undefined, notify: Notify) {
+    this.#redact = redact;
+    this.#notify = notify;
+  }
+
+  redacted<C extends Command>(session: SessionId, command: C): C {
+    const redact = this.#redact;
+    return redact === undefined ? redacted(command) : redacted(command, (text) => this.#clean(session, redact, text));
+  }
+
+  #clean(session: SessionId, redact: Redact, text: string): string {
+    try {
+      const clean: unknown = redact(text);
+      if (typeof clean === "string") return clean;
+      // Its type does not allow a promise; an async function is passed all the same.
+      if (clean instanceof Promise) clean.catch(() => {});
+      this.#failed(session, new TypeError("`redact` returned no text."));
+    } catch (error) {
+      this.#failed(session, error);
+    }
+    return "[redacted]";
+  }
+
+  #failed(session: SessionId, error: unknown): void {
+    if (!this.#hasFailed) this.#notify({ type: "bug", session, error });
+    this.#hasFailed = true;
+  }
+}
 
 interface Failed {
   readonly message: string;
 }
 
 /** The same command, with its error texts redacted. What was said, asked and returned stays as it is. */
-export function redacted<C extends Command>(command: C, redact: Redact = withoutTokens): C {
+function redacted<C extends Command>(command: C, redact: Redact = withoutTokens): C {
   const clean = <F extends Failed>(failed: F): F => ({ ...failed, message: redact(failed.message) });
   const cleanOutcome = (outcome: Outcome): Outcome => {
     if (outcome.kind === "failed") return clean(outcome);

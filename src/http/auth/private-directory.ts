@@ -1,9 +1,14 @@
 // A directory that only its owner can look into: what lies in it needs no other protection.
-import { lstatSync, mkdirSync, type Stats } from "node:fs";
+import { lstatSync, mkdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { ControlError, messageOf } from "../../core/errors.ts";
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
+const GROUP_WRITE = 0o020;
+const WORLD_WRITE = 0o002;
+/** Of a directory with it, each entry can be renamed by its owner alone. */
+const STICKY = 0o1000;
 
 /**
  * Makes it if it is missing, closed to others. One that was there before is never changed: it may be a place that is
@@ -15,6 +20,7 @@ export function openPrivateDirectory(path: string): void {
   const found = lstatSync(path);
   if (!found.isDirectory()) throw refused(`${path} is a link, not a directory.`, "Name the directory itself.");
   mustBeOurs(path, found);
+  refuseWritableParents(realpathSync(path));
   if ((found.mode & OTHERS_WRITE) !== 0) {
     throw refused(`Others may write to ${path}, so it is no place for secrets.`, "Use a directory of its own.");
   }
@@ -34,6 +40,30 @@ function make(path: string): void {
     throw new ControlError("forbidden", message, { cause, hint: "Name a directory that this user may make." });
   }
 }
+
+/**
+ * Another user who may write to a directory above can put another one in its place, and with it tokens of their own.
+ * `path` has no links in it.
+ */
+export function refuseWritableParents(path: string): void {
+  const own = process.getuid?.();
+  for (let parent = dirname(path); own !== undefined; parent = dirname(parent)) {
+    const stats = statSync(parent);
+    if (stats.uid !== own && stats.uid !== 0) throw replaceable(path, `${parent} belongs to another user, who`);
+    if (isWritableByOthers(stats, own)) throw replaceable(path, `Others may write to ${parent}. They`);
+    if (parent === dirname(parent)) return;
+  }
+}
+
+function isWritableByOthers({ mode, gid }: Stats, own: number): boolean {
+  if ((mode & STICKY) !== 0) return false;
+  // A group of the same number as its user is that user's own, as most systems make them; a umask of 002 relies on it.
+  const isOwnGroup = gid === 0 || (gid === own && gid === process.getgid?.());
+  return (mode & WORLD_WRITE) !== 0 || ((mode & GROUP_WRITE) !== 0 && !isOwnGroup);
+}
+
+const replaceable = (path: string, who: string): ControlError =>
+  refused(`${who} could replace ${path} as a whole.`, "Use a directory below directories of your own.");
 
 /** Root can open everybody's files; that does not make them ours. */
 export function mustBeOurs(path: string, { uid }: Pick<Stats, "uid">): void {

@@ -4,9 +4,11 @@
 // 1. Only one program writes at a time: whoever has made `tokens.json.new` does.
 // 2. Both files are 0600 from their first byte on, and are ours, or they are not read.
 import {
+  type BigIntStats,
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   lstatSync,
@@ -29,6 +31,38 @@ const LOCAL = "token";
 /** Where the secret for the command line of the same user lies. */
 export const localTokenFile = (dir: string): string => join(dir, LOCAL);
 
+/**
+ * A directory of tokens that is held open. So its number is not given to another, and what is read through it is read
+ * from this one, whatever is at its path meanwhile.
+ */
+export class TokensDirectory {
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #identity: string;
+  /** Another path of it. Where there is no /proc, its own. */
+  readonly through: string;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    this.#identity = identityOf(fstatSync(this.#fd, { bigint: true }));
+    const through = `/proc/self/fd/${this.#fd}`;
+    this.through = existsSync(through) ? through : path;
+  }
+
+  /** What stands at its path now: `same`, or something that tells other directories and troubles apart. */
+  look(): string {
+    const found = directoryOf(this.#path);
+    return found === this.#identity ? "same" : found;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}.${ino}`;
+
 /** The entries; none if there is no file. */
 export function readTokens(dir: string): readonly TokenEntry[] {
   const list = join(dir, LIST);
@@ -38,11 +72,10 @@ export function readTokens(dir: string): readonly TokenEntry[] {
   return found === undefined ? [] : decodeTokens(found.text);
 }
 
-/** Tells one directory from another that was put in its place. */
-export function directoryOf(dir: string): string {
+function directoryOf(dir: string): string {
   try {
     const found = lstatSync(dir, { bigint: true, throwIfNoEntry: false });
-    return found === undefined ? "none" : `${found.dev}.${found.ino}`;
+    return found === undefined ? "none" : identityOf(found);
   } catch (thrown) {
     return String(codeOf(thrown));
   }

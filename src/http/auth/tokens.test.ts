@@ -22,7 +22,7 @@ import { ControlError } from "../../core/errors.ts";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.ts";
 import { TOKENS_CHECK_MS, TOKENS_MAX, TOKENS_WRITE_MS_MAX } from "../limits.ts";
 import { decodeTokens, digestOf, encodeTokens, makeSecret, type TokenEntry } from "./token.ts";
-import { readLocalToken } from "./token-file.ts";
+import { readLocalToken, readTokens, TokensDirectory } from "./token-file.ts";
 import { openTokens, type Tokens } from "./tokens.ts";
 
 const START = Date.UTC(2026, 0, 1);
@@ -180,6 +180,33 @@ describe("two programs with the same tokens", () => {
     expect(tokens.verify(secret)?.name).toBe("ci");
   });
 
+  test("G38: nor one that was made after it was removed, and might have the same number", async () => {
+    const tokens = openTokens({ dir, clock });
+    tokens.ensureLocal();
+    for (let count = 0; count < 20; count += 1) {
+      rmSync(dir, { recursive: true });
+      const forged = openTokens({ dir, clock });
+      const { secret } = forged.add({ name: "ci", scopes: ["admin"] });
+      await clock.advance(TOKENS_CHECK_MS);
+      expect(tokens.verify(secret)).toBeUndefined();
+      forged.close();
+    }
+    tokens.close();
+  });
+
+  test.runIf(existsSync("/proc/self/fd"))(
+    "G38: the list is read from the directory that was opened, not by path",
+    () => {
+      open().add({ name: "ours", scopes: ["read"] });
+      const held = new TokensDirectory(dir);
+      renameSync(dir, `${dir}.old`);
+      open().add({ name: "forged", scopes: ["admin"] });
+      expect(readTokens(held.through).map(({ name }) => name)).toEqual(["ours"]);
+      expect(held.look()).not.toBe("same");
+      held.close();
+    },
+  );
+
   test("a file that is gone takes all tokens with it; one that makes no sense does too, and is told once", async () => {
     const troubles: ControlError[] = [];
     const tokens = openTokens({ dir, clock, onTrouble: (trouble) => troubles.push(trouble) });
@@ -267,6 +294,13 @@ describe("where they lie", () => {
     mkdirSync(dir, { mode: 0o755 });
     expect(open).toThrow(/Others may look into/);
     expect(modeOf(dir)).toBe("755");
+  });
+
+  test("G35: one below a directory that others may write to is refused: they could put another in its place", () => {
+    chmodSync(join(dir, ".."), 0o777);
+    expect(open).toThrow(/could replace/);
+    chmodSync(join(dir, ".."), 0o1777);
+    expect(open).not.toThrow();
   });
 
   test("a file that others can read is closed to them", () => {

@@ -27,10 +27,10 @@ import {
 import {
   type Change,
   changeTokens,
-  directoryOf,
   localTokenFile,
   lookAtLocalToken,
   readTokens,
+  TokensDirectory,
   versionOf,
 } from "./token-file.ts";
 
@@ -81,20 +81,29 @@ export class Tokens {
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: ControlError) => void;
-  /** Which directory it was at the start. Another one in its place may be anybody's. */
-  readonly #directory: string;
+  /** As it was at the start. Another one in its place may be anybody's. */
+  readonly #directory: TokensDirectory;
   #valid: readonly Valid[] = [];
   #version: string;
   #checkedAt: number;
+  #isClosed = false;
 
   constructor({ dir, clock, onTrouble = () => {} }: TokensOptions) {
     this.#dir = dir;
     this.#clock = clock;
     this.#onTrouble = onTrouble;
     this.#checkedAt = clock.elapsed();
-    this.#directory = directoryOf(dir);
-    this.#version = `${this.#directory} ${versionOf(dir)}`;
+    this.#directory = new TokensDirectory(dir);
+    this.#version = this.#look();
     this.#valid = validOf(readTokens(dir));
+  }
+
+  /** No token is valid from now on. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#valid = [];
+    this.#directory.close();
   }
 
   /** Whose it is; undefined if it is nobody's, or not any more. */
@@ -211,21 +220,25 @@ export class Tokens {
   }
 
   #mustBeSame(): void {
-    if (directoryOf(this.#dir) === this.#directory) return;
+    if (this.#directory.look() === "same") return;
     throw new ControlError("forbidden", `${this.#dir} is not the directory that it was when the server started.`, {
       hint: "No token is valid until it is back. Find out which program has renamed or replaced it.",
     });
   }
 
+  #look(): string {
+    return `${this.#directory.look()} ${versionOf(this.#directory.through)}`;
+  }
+
   /** Looks whether the file has changed, unless that was looked at less than `ageMs` ago. Answers whether it had. */
   #check(ageMs: number): boolean {
     const now = this.#clock.elapsed();
-    if (now - this.#checkedAt < ageMs) return false;
+    if (this.#isClosed || now - this.#checkedAt < ageMs) return false;
     this.#checkedAt = now;
-    const version = `${directoryOf(this.#dir)} ${versionOf(this.#dir)}`;
+    const version = this.#look();
     if (version === this.#version) return false;
     try {
-      const tokens = readTokens(this.#dir);
+      const tokens = readTokens(this.#directory.through);
       this.#mustBeSame();
       this.#valid = validOf(tokens);
     } catch (thrown) {

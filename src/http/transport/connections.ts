@@ -3,10 +3,11 @@
 // Invariants
 // 1. The oldest connection without a valid token gives way first, and then the oldest idle one. A request that has
 //    arrived in full, and a WebSocket, never give way.
-// 2. If none gives way, `CONNECTIONS_FOR_STOPS` more are taken. They carry stops; other requests on them are refused.
+// 2. If none gives way, as many more are taken as are kept for stops. They carry stops; other requests on them are
+//    refused.
+// 3. There are never more than these together, those of TLS included that have no key yet: each is an open file.
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { CONNECTIONS_FOR_STOPS } from "../limits.ts";
 import type { NodeExchange } from "./node-exchange.ts";
 
 export interface Connection {
@@ -17,6 +18,7 @@ export interface Connection {
 
 export class Connections {
   readonly #max: number;
+  readonly #forStops: number;
   readonly #open = new Map<Duplex, Connection>();
   /** No request with a valid token came in on these. The oldest first. */
   readonly #strangers = new Set<Duplex>();
@@ -24,8 +26,9 @@ export class Connections {
   /** Connections of TLS that have no key yet, by the address of the client. */
   readonly #handshakes = new Map<string, Socket>();
 
-  constructor(max: number) {
+  constructor(max: number, forStops: number) {
     this.#max = max;
+    this.#forStops = forStops;
   }
 
   get size(): number {
@@ -44,7 +47,7 @@ export class Connections {
   add(socket: Duplex): Connection | undefined {
     if (this.#open.size >= this.#max) this.#makeRoom();
     const { size } = this.#open;
-    if (size >= this.#max + CONNECTIONS_FOR_STOPS) {
+    if (size >= this.#max + this.#forStops) {
       socket.destroy();
       return undefined;
     }
@@ -59,7 +62,7 @@ export class Connections {
   greet(raw: Socket): void {
     const address = addressOf(raw);
     const [oldest] = this.#handshakes.values();
-    if (this.#handshakes.size >= this.#max) oldest?.destroy();
+    if (this.#handshakes.size >= Math.max(1, this.#max + this.#forStops - this.#open.size)) oldest?.destroy();
     this.#handshakes.set(address, raw);
     raw.once("close", () => {
       if (this.#handshakes.get(address) === raw) this.#handshakes.delete(address);

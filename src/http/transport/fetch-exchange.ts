@@ -68,22 +68,26 @@ interface ResponseParts {
 function stream(pieces: ResponseStream, clock: Clock): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let dispose = (): void => {};
+  // A reader that takes nothing is let go, and its place is free for another. Nor is one waited for that never begins.
+  const watch = (controller: ReadableStreamDefaultController): void => {
+    dispose = clock.after(
+      READER_STALL_MS,
+      () => {
+        controller.error(new Error("The reader has taken nothing for too long."));
+        void pieces.return?.().catch(() => {});
+      },
+      "idle",
+    );
+  };
   return new ReadableStream(
     {
+      start: watch,
       async pull(controller) {
         dispose();
         const piece = await pieces.next();
         if (piece.done === true) return controller.close();
         controller.enqueue(encoder.encode(piece.value));
-        // A reader that takes nothing is let go, and its place is free for another.
-        dispose = clock.after(
-          READER_STALL_MS,
-          () => {
-            controller.error(new Error("The reader has taken nothing for too long."));
-            void pieces.return?.().catch(() => {});
-          },
-          "idle",
-        );
+        watch(controller);
       },
       async cancel() {
         dispose();

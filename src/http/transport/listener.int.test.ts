@@ -89,6 +89,11 @@ describe("a private socket", () => {
     expect(modeOf(join(root, "run"))).toBe("755");
   });
 
+  test("G35: is not opened below a directory that others may write to", async () => {
+    chmodSync(root, 0o777);
+    await expect(onSocket()).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining("replace") });
+  });
+
   test("that a dead server has left is replaced", { meta: { id: "crash/stale-socket-replaced" } }, async () => {
     mkdirSync(join(root, "run"), { mode: 0o700 });
     // The second name of a socket outlives the server that takes the first away.

@@ -12,6 +12,7 @@ import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import type { Served } from "../auth/host.ts";
+import { connectionLimits } from "./connection-limits.ts";
 import { prepareSocket } from "./listener-socket.ts";
 import { type Handle, type NodeLimits, NodeServer } from "./node-server.ts";
 
@@ -71,7 +72,8 @@ const PROXY_SECRET_CHARS_MIN = 32;
 const PROXY_HEADER = "x-belay-proxy";
 
 export async function listen(handle: Handle, options: ListenOptions): Promise<Listener> {
-  const { place, clock, limits, onTrouble } = options;
+  const { place, clock, onTrouble } = options;
+  const limits = { ...options.limits, ...connectionLimits(place.kind, options.limits?.connectionsMax) };
   if (place.kind === "socket") {
     const file = await prepareSocket(place.path, clock);
     const node = new NodeServer({ handle, clock, via: "socket", limits, onTrouble });

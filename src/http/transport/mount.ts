@@ -45,7 +45,7 @@ export class Mount {
   /** Resolves when the answer was handed over, or nobody is there any more. Never rejects. */
   async node(message: IncomingMessage, response: ServerResponse, given: HostContext = {}): Promise<void> {
     const { clock, basePath } = this.#options;
-    const body = given.body ?? ("body" in message ? message.body : undefined);
+    const body = given.body ?? parsedBody(message);
     const exchange = new NodeExchange({
       ...{ id: this.#nextId(), via: "fetch", message, response, sender: "sending", clock, basePath },
       ...{ actor: given.actor, parsed: body },
@@ -71,3 +71,15 @@ export class Mount {
     });
   }
 }
+
+/**
+ * What a parser of the host has left in the request. Some leave an empty object in requests that they do not read, as
+ * Express 4 does: the body is still to come then.
+ */
+function parsedBody(message: IncomingMessage): unknown {
+  const body: unknown = "body" in message ? message.body : undefined;
+  return !message.readableDidRead && isEmptyObject(body) ? undefined : body;
+}
+
+const isEmptyObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Buffer.isBuffer(value) && Object.keys(value).length === 0;

@@ -24,6 +24,7 @@ export type Handle = (request: HttpRequest) => Promise<HttpAnswer>;
 /** The bounds that differ from listener to listener, or from a test to the real thing. */
 export interface NodeLimits {
   readonly connectionsMax: number;
+  readonly connectionsForStops: number;
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly timeoutCheckMs: number;
@@ -42,6 +43,7 @@ export interface NodeServerOptions {
 
 const DEFAULTS: NodeLimits = {
   connectionsMax: limits.CONNECTIONS_MAX,
+  connectionsForStops: limits.CONNECTIONS_FOR_STOPS,
   headersTimeoutMs: limits.HEADERS_TIMEOUT_MS,
   requestTimeoutMs: limits.REQUEST_TIMEOUT_MS,
   timeoutCheckMs: limits.TIMEOUT_CHECK_MS,
@@ -59,7 +61,8 @@ export class NodeServer {
 
   constructor(options: NodeServerOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.limits?.connectionsMax ?? DEFAULTS.connectionsMax);
+    const { connectionsMax, connectionsForStops } = { ...DEFAULTS, ...options.limits };
+    this.#connections = new Connections(connectionsMax, connectionsForStops);
     this.server = makeServer(options);
     if (options.tls === undefined) this.server.on("connection", (socket) => void this.#connect(socket));
     else {

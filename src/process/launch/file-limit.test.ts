@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectionsWithin, isShortOfFiles, openFiles, openFilesMax } from "./file-limit.ts";
+import { openFiles, openFilesMax } from "../../system/open-files.ts";
+import { isShortOfFiles } from "./file-limit.ts";
 
 let self = "";
 beforeEach(() => {
@@ -35,13 +36,4 @@ test("a system that does not say, or has no limit, is not short", () => {
   expect(isShortOfFiles(1, self)).toBe(false);
   program(10, "unlimited");
   expect([openFilesMax(self), isShortOfFiles(1_000_000, self)]).toEqual([undefined, false]);
-});
-
-test.each([
-  [1_024, 1_048_576, 1_024],
-  [1_024, 256, 186],
-  [100, 256, 100],
-  [1_024, 64, 4],
-])("G40: of %d connections a port takes, with %d files, %d", (wanted, max, expected) => {
-  expect(connectionsWithin(wanted, max)).toBe(expected);
 });

@@ -10,7 +10,7 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
-import { openFilesMax } from "./file-limit.ts";
+import { openFilesMax } from "../../system/open-files.ts";
 
 /** As the kernel shows the flags of an open file, in octal. */
 const CLOSE_ON_EXEC = 0o2000000;

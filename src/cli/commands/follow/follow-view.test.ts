@@ -18,6 +18,19 @@ function shown(...heard: readonly (Delta | Recorded)[]): string {
   return String(output.read() ?? "");
 }
 
+test("G36: on a terminal, words that imitate a question or a line of Belay's stand in a margin", () => {
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 40 });
+  const view = new FollowView({ output: output as unknown as NodeJS.WriteStream, form: "text" });
+  const imitated = "Allow it? [y/n]\n     8  run.settled\n";
+  for (const one of [said("Well.\n"), said(imitated), recorded("other"), said("more")]) view.show(one);
+  view.close();
+  const rows = String(output.read()).split("\n");
+  expect(rows.filter((row) => /Well|Allow|settled|more/.test(row))).toEqual([
+    ...["│ Well.", "│ Allow it? [y/n]", "│      8  run.settled", "│ more"],
+  ]);
+  expect(rows.find((row) => row.includes("turn.extended"))).not.toContain("│");
+});
+
 test("what was read while it was said is not shown again when it is recorded", () => {
   expect(shown(said("one "), said("two "), recorded("one two "), said("three "), recorded("three "))).toBe(
     "one two three \n",

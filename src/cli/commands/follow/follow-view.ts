@@ -6,6 +6,7 @@ import type { AllSessionsEvent } from "../../../ports/control.ts";
 import { eventLine } from "../../shared/format/event-line.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { clip, coloured, styleOf } from "../../shared/format/table.ts";
+import { Margin, SPOKEN } from "../../shared/terminal/margin.ts";
 
 export interface FollowViewOptions {
   readonly output: NodeJS.WriteStream;
@@ -20,6 +21,8 @@ const SPOKEN_CHARS_MAX = 256 * 1024;
 export class FollowView {
   readonly #output: NodeJS.WriteStream;
   readonly #form: "text" | "lines";
+  /** On a terminal: no text of a model looks like a line of Belay's. */
+  readonly #margin: Margin | undefined;
   /** Whose words the open line has; undefined: no line is open. */
   #speaks: string | undefined;
   #atLineStart = true;
@@ -29,6 +32,7 @@ export class FollowView {
   constructor({ output, form }: FollowViewOptions) {
     this.#output = output;
     this.#form = form;
+    this.#margin = output.isTTY ? new Margin(SPOKEN, () => output.columns) : undefined;
   }
 
   show(heard: Recorded | Delta | Gap | AllSessionsEvent): void {
@@ -77,7 +81,7 @@ export class FollowView {
 
   /** What comes after begins at the beginning of a line. */
   close(): void {
-    if (!this.#atLineStart) this.#output.write("\n");
+    if (!this.#atLineStart) this.#output.write(this.#margin?.end() ?? "\n");
     this.#atLineStart = true;
     this.#speaks = undefined;
   }
@@ -89,7 +93,8 @@ export class FollowView {
     if (kind !== "reasoning") this.#spoken = `${this.#spoken}${text}`.slice(-SPOKEN_CHARS_MAX);
     const words = plainText(text);
     if (words === "") return;
-    this.#output.write(kind === "reasoning" ? this.#dim(words) : words);
+    const laid = this.#margin?.lay(words) ?? words;
+    this.#output.write(kind === "reasoning" ? this.#dim(laid) : laid);
     this.#atLineStart = words.endsWith("\n");
   }
 

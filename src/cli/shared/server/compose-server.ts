@@ -98,6 +98,7 @@ async function openBehind(lock: DataLock, options: ComposeOptions): Promise<Comp
     return house(inside, { lock, listeners, tokens, tokenFile, log });
   } catch (error) {
     await listeners.close(0);
+    tokens.close();
     throw error;
   }
 }
@@ -214,6 +215,7 @@ function house({ works, audit, telemetry, handler, rejections: strays }: Inside,
       await listeners.close(ANSWERS_MS);
       await lock.release();
       files.close();
+      tokens.close();
       telemetry?.close();
       await audit.close();
       strays.dispose();

@@ -3,7 +3,8 @@
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { FILES_MIN, isShortOfFiles, openFilesMax } from "../../../process/launch/file-limit.ts";
+import { FILES_MIN, isShortOfFiles } from "../../../process/launch/file-limit.ts";
+import { openFilesMax } from "../../../system/open-files.ts";
 import type { Log } from "../../../telemetry/log.ts";
 
 /** Throws before anything is opened: later, each step would fail with an error of its own. */
@@ -19,13 +20,16 @@ const LOOK_MS = 2_000;
 
 export class FileWatch {
   readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #log: Pick<Log, "info" | "warn">;
+  readonly #self: string | undefined;
   #cancelTimer: () => void;
   #isShort = false;
 
-  constructor(clock: Clock, log: Log) {
+  /** `self` is the directory of this program in /proc. */
+  constructor(clock: Clock, log: Pick<Log, "info" | "warn">, self?: string) {
     this.#clock = clock;
     this.#log = log;
+    this.#self = self;
     this.#cancelTimer = this.#later();
   }
 
@@ -38,11 +42,11 @@ export class FileWatch {
   }
 
   #look(): void {
-    const isShort = isShortOfFiles();
+    const isShort = isShortOfFiles(0, this.#self);
     if (isShort && !this.#isShort) {
       const hint = "Raise the limit (ulimit -n, LimitNOFILE), or let idle clients go. Stops still work.";
       this.#log.warn("too many files are open: no command is started until some are closed", {
-        ...{ openFilesMax: openFilesMax(), hint },
+        ...{ openFilesMax: openFilesMax(this.#self), hint },
       });
     }
     if (!isShort && this.#isShort) this.#log.info("enough files can be opened again");

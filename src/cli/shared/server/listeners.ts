@@ -5,10 +5,8 @@ import { dirname, join } from "node:path";
 import type { ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
 import type { Served } from "../../../http/auth/host.ts";
-import { CONNECTIONS_MAX } from "../../../http/limits.ts";
 import { type Listener, type ListenOptions, listen, type TcpPlace } from "../../../http/transport/listener.ts";
 import type { Handle } from "../../../http/transport/node-server.ts";
-import { connectionsWithin } from "../../../process/launch/file-limit.ts";
 import type { DataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { proxyOf } from "../../commands/serve/serve-options.ts";
@@ -49,18 +47,16 @@ export async function openListeners(handle: Handle, options: ListenersOptions): 
   const tidy = (): void => {
     if (own) rmSync(dirname(path), { recursive: true, force: true });
   };
-  const { connections = CONNECTIONS_MAX } = options.server.crowd ?? {};
-  const common = { clock: systemClock, onTrouble: options.onTrouble };
-  // Of few files the port leaves some to the private socket, on which stops come.
-  const around = { ...common, limits: { connectionsMax: connectionsWithin(connections) } };
-  const onSocket = { ...common, limits: { connectionsMax: connections } };
+  const { connections } = options.server.crowd ?? {};
+  const limits = connections === undefined ? {} : { connectionsMax: connections };
+  const common = { clock: systemClock, onTrouble: options.onTrouble, limits };
   const openSocket = (): Promise<Listener> =>
-    listen(handle, { ...onSocket, place: { kind: "socket", path } }).catch((error: unknown) => {
+    listen(handle, { ...common, place: { kind: "socket", path } }).catch((error: unknown) => {
       throw error instanceof ControlError && error.code === "conflict" ? inUse(error) : error;
     });
   const sockets = [await openSocket()];
   try {
-    const { listener, instead } = options.tcp ? await openTcp(handle, options.server, around) : NONE;
+    const { listener, instead } = options.tcp ? await openTcp(handle, options.server, common) : NONE;
     const all = (): readonly Listener[] => (listener === undefined ? sockets : [...sockets, listener]);
     return {
       socket: path,
@@ -103,14 +99,14 @@ const NONE = { listener: undefined, instead: undefined } as const;
 async function openTcp(
   handle: Handle,
   server: ServerConfig,
-  around: Omit<ListenOptions, "place">,
+  common: Omit<ListenOptions, "place">,
 ): Promise<{ readonly listener: Listener; readonly instead: number | undefined }> {
   const { host, port, tls } = server;
   const place: TcpPlace = {
     ...{ kind: "tcp", host, trustedProxy: proxyOf(server) },
     ...(tls === undefined ? {} : { tls: { certFile: tls.cert, keyFile: tls.key } }),
   };
-  const open = (at: number): Promise<Listener> => listen(handle, { ...around, place: { ...place, port: at } });
+  const open = (at: number): Promise<Listener> => listen(handle, { ...common, place: { ...place, port: at } });
   try {
     return { listener: await open(port ?? DEFAULT_PORT), instead: undefined };
   } catch (error) {
