@@ -110,7 +110,6 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     await engine.start();
     await stopAlls.load();
   } catch (error) {
-    // Nothing has begun yet, and nothing is kept from whoever tries again.
     await engine.processes.close();
     await engine.store.close();
     hidden.close();

@@ -28,12 +28,12 @@ import {
   drivenElsewhere,
   dropStart,
   exactStops,
-  isBeginning,
   isCancel,
   isKept,
   isLasting,
   isStop,
   isTaken,
+  keeping,
   learn,
   mayLand,
   needsLease,
@@ -324,8 +324,7 @@ export class Commit {
     const unknown = lane.health.kind === "unknown" ? flight : undefined;
     if (unknown === undefined) lane.flight = undefined;
     const entries = [...(flight?.entries ?? []), ...lane.pending];
-    const isNew = lane.health.kind === "refusing" && scope === "new";
-    const keeps = (one: Pending): boolean => (isNew ? !isBeginning(one) : isKept(one, lane.health));
+    const keeps = keeping(lane.health, scope);
     const isSent = maySend(lane.health, this.#clock.elapsed());
     for (const entry of entries) {
       if (!keeps(entry)) entry.reject(error);
@@ -336,9 +335,8 @@ export class Commit {
     lane.pending = [];
     // @fault refused-prompt-stays-decided, refused-stays-decided
     lane.decided = unknown === undefined ? lane.durable : unknown.after;
-    const stays = (entry: Pending): boolean => keeps(entry) || mayLand(entry);
     // @fault refused-and-recorded
-    for (const entry of stopsBeforeEnds(again)) if (stays(entry)) this.#tryApply(lane, entry);
+    for (const entry of stopsBeforeEnds(again)) if (keeps(entry) || mayLand(entry)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     if (lane.pending.length === 0 && lane.health.kind === "refusing") this.#rest(lane);
@@ -375,7 +373,6 @@ export class Commit {
       if (lane.phase === "ready" && lane.health === health) this.#failed(lane, toControlError(error));
       return;
     }
-    // Meanwhile the store has answered, or the lane is gone.
     if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
     this.#known(lane);
     this.#note(lane, news);

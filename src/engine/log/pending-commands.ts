@@ -32,6 +32,10 @@ export const isStop = (command: Command | undefined): boolean =>
 export const isKept = (entry: Pick<Pending, "command" | "isReported">, health: Health): boolean =>
   isLasting(entry) || entry.isReported === true || (isStop(entry.command) && health.kind === "refusing");
 
+/** The same for what was in a batch that failed. If only what begins something was refused, all else is kept. */
+export const keeping = (health: Health, refused: Refused): ((entry: Pending) => boolean) =>
+  health.kind === "refusing" && refused === "new" ? (entry) => !isBeginning(entry) : (entry) => isKept(entry, health);
+
 /** Whether a batch with it may be in the log, or may still be written. */
 // @fault doubtful-batch-dropped
 export const mayLand = ({ flights = [] }: Pick<Pending, "flights">): boolean =>
