@@ -230,4 +230,67 @@ describe("Ctrl-C", () => {
     answer.resolve();
     expect(await ended).toBe(EXIT_OUTCOME.cancelled);
   });
+
+  /** A run of a server that answers nothing: neither the cancel nor the outcome, for longer than it is waited for. */
+  async function silentServer(isThere: () => Promise<boolean>) {
+    const clock = manualClock();
+    const gone = () => Promise.reject(new ControlError("disconnected", "It does not answer."));
+    const belay = await openBelay({ store: ":memory:", agent: (turn) => untilAborted(turn.signal).then(() => "") });
+    const outcome = Promise.withResolvers<Outcome>();
+    outcome.promise.catch(() => {});
+    let isSilent = true;
+    let sent = 0;
+    const prompt = (...words: Parameters<typeof belay.prompt>): RunControl => {
+      const run = belay.prompt(...words);
+      const cancel = (...why: Parameters<typeof run.cancel>) => {
+        sent += 1;
+        return isSilent ? gone() : run.cancel(...why);
+      };
+      return Object.create(run, {
+        ...{ accepted: { value: run.accepted }, sessionId: { value: run.sessionId }, cancel: { value: cancel } },
+        outcome: { value: outcome.promise },
+      });
+    };
+    const control: RunPlace["control"] = Object.create(belay, {
+      ...{ prompt: { value: prompt }, session: { value: belay.session.bind(belay) } },
+      run: { value: belay.run.bind(belay) },
+    });
+    const place: RunPlace = {
+      ...{ control, kind: "server", where: "there", options: "", isThere },
+      close: () => belay.close(),
+    };
+    const err = heardOn(process.stderr);
+    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    ended.catch(() => {});
+    await vi.waitFor(() => expect(err()).toContain("there"));
+    process.emit("SIGINT", "SIGINT");
+    outcome.reject(new ControlError("disconnected", "It does not answer."));
+    await vi.waitFor(() => expect(err()).toContain("cannot be asked for its outcome"));
+    const answers = () => {
+      isSilent = false;
+    };
+    return { clock, err, ended, answers, sent: () => sent };
+  }
+
+  test("G7: a cancel that has no answer is sent until the server answers, longer than it is waited for", async () => {
+    const { clock, err, ended, answers, sent } = await silentServer(async () => true);
+    await vi.waitFor(async () => {
+      await clock.advance(1_000);
+      expect(err()).toContain("The cancel has no answer yet. It is sent until it has; Ctrl-C again leaves.");
+      expect(sent()).toBeGreaterThan(1);
+    });
+    answers();
+    await vi.waitFor(async () => {
+      await clock.advance(1_000);
+      expect(err()).toMatch(/cancel: stopping/);
+    });
+    expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+  });
+
+  test("a cancel is given up when no server is there any more", async () => {
+    const { err, ended, sent } = await silentServer(async () => false);
+    await expect(ended).rejects.toMatchObject({ code: "disconnected" });
+    expect(sent()).toBe(1);
+    expect(err()).toContain("The cancel was not answered");
+  });
 });
