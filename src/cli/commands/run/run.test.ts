@@ -1,5 +1,5 @@
 // What `belay run` makes of a place that misbehaves. As a person types it, it is tested in test/cli.
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ControlError } from "../../../core/errors.ts";
 import type { Outcome } from "../../../core/model/cancel.ts";
 import type { Recorded } from "../../../core/model/event.ts";
@@ -85,6 +85,35 @@ test("if it does not come back at all, the answer is read from the run", async (
   expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
   expect(out()).toBe("all of it\n");
   expect(err()).toMatch(/cannot be followed: This token may not read/);
+});
+
+test("what a slow reader of stdout has not read is not fetched, however long it takes, and nothing of it is lost", async () => {
+  const clock = manualClock();
+  let fetched = 0;
+  const prepare = await seenThrough(async function* (own) {
+    for await (const event of own) {
+      fetched += 1;
+      yield event;
+    }
+  });
+  const out = heardOn(process.stdout);
+  let isFull = true;
+  const needsDrain = { configurable: true, get: () => isFull };
+  Object.defineProperty(process.stdout, "writableNeedDrain", needsDrain);
+  onTestFinished(() => void Reflect.deleteProperty(process.stdout, "writableNeedDrain"));
+  const ended = runPrompt(prepare, { ...WISH, clock });
+  await vi.waitFor(async () => {
+    await clock.advance(20_000);
+    expect(clock.elapsed()).toBeGreaterThan(100_000);
+  });
+  expect([fetched, out()]).toEqual([1, ""]);
+  isFull = false;
+  process.stdout.emit("drain");
+  await vi.waitFor(async () => {
+    await clock.advance(1_000);
+    expect(out()).toBe("all of it\n");
+  });
+  expect(await ended).toBe(EXIT_OUTCOME.completed);
 });
 
 /** A run whose outcome is known, and whose answer cannot be read. */

@@ -24,6 +24,7 @@ import { isUnanswered, RunCancels } from "./run-cancel.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
 import { RunQuestions } from "./run-questions.ts";
 import { RunView } from "./run-view.ts";
+import { within } from "./within.ts";
 
 /** Where the run is. */
 export interface RunPlace {
@@ -138,7 +139,7 @@ class LiveRun {
     this.#place = place;
     this.#options = wish;
     this.#view = new RunView({
-      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
+      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options, clock: wish.clock },
     });
     const follows = wish.form === "text" && wish.after === "outcome";
     this.#terminalPrompt = follows && isInteractive() ? atTerminal(wish.clock) : undefined;
@@ -303,7 +304,7 @@ class LiveRun {
     });
     try {
       const outcome = await Promise.race([heard.then((found) => found ?? run.outcome), run.outcome]);
-      if ((await this.#within(LINGER_MS, heard)) === undefined) await this.#catchUp(accepted, heard);
+      if ((await this.#view.shownWithin(LINGER_MS, heard)) === undefined) await this.#catchUp(accepted, heard);
       return outcome;
     } catch (error) {
       // Two that follow would show everything twice.
@@ -320,7 +321,7 @@ class LiveRun {
     await heard;
     const again = new AbortController();
     const following = this.#follow(accepted, again.signal).catch(() => undefined);
-    const found = await this.#within(CATCH_UP_MS, following);
+    const found = await this.#view.shownWithin(CATCH_UP_MS, following);
     again.abort();
     if (found !== undefined) return;
     await this.#answer(accepted);
@@ -345,13 +346,8 @@ class LiveRun {
     return `belay show ${runId}${this.#place.options}`;
   }
 
-  /** What it resolves with, if it does in time. */
-  async #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
-    const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const dispose = this.#options.clock.after(limitMs, () => resolve(undefined));
-    const found = await Promise.race([work, late]);
-    dispose();
-    return found;
+  #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
+    return within(this.#options.clock, limitMs, work);
   }
 
   /** From where it was left. */
@@ -359,6 +355,8 @@ class LiveRun {
     const session = this.#place.control.session(this.#run.sessionId);
     const after = Math.max(this.#seen, seq - 1);
     for await (const event of session.events({ after, deltas: "with", signal })) {
+      // What a slow reader has not read yet is not fetched either.
+      await this.#view.room(signal);
       this.#view.show(event, runId);
       if (!("seq" in event)) continue;
       this.#seen = event.seq;
