@@ -39,7 +39,7 @@ describe("while the server stands still", { timeout: 60_000 }, () => {
     for (const id of ids) expect(outcomes.get(id)).toBe("cancelled");
   });
 
-  test("G7: Ctrl-C in `belay run` says that the cancel has no answer yet, and it stops the run once it has", async () => {
+  test("G7: Ctrl-C in `belay run` says that the cancel has no answer yet, and stops the run", async () => {
     const shell = new Shell();
     const server = await shell.serve();
     onTestFinished(() => server.signal("SIGCONT"));

@@ -105,7 +105,8 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
 
     test("a terminal that is closed ends it with 129: that is no fault", async () => {
       const shell = new Shell();
-      const line = `trap : HUP; '${process.execPath}' '${MAIN}' ${HERE.join(" ")} drip; echo $? > code.txt; mv code.txt code`;
+      const run = `'${process.execPath}' '${MAIN}' ${HERE.join(" ")} drip`;
+      const line = `trap : HUP; ${run}; echo $? > code.txt; mv code.txt code`;
       const terminal = shell.command("script", "-qefc", line, "/dev/null");
       await terminal.sees(/drop/);
       terminal.signal("SIGKILL");

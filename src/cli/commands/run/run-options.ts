@@ -20,7 +20,7 @@ export interface RunFlags extends ConnectionOptions, AgentFlags {
   readonly local?: boolean;
 }
 
-/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing of this directory anyway. */
+/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing here anyway. */
 export const givenAgent = (flags: RunFlags): string | undefined =>
   AGENT_FLAGS.find((name) => flags[name] !== undefined && flags[name] !== false);
 

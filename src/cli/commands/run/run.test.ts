@@ -87,7 +87,7 @@ test("if it does not come back at all, the answer is read from the run", async (
   expect(err()).toMatch(/cannot be followed: This token may not read/);
 });
 
-test("what a slow reader of stdout has not read is not fetched, however long it takes, and nothing of it is lost", async () => {
+test("what a slow reader of stdout has not read is not fetched, and is not lost however long it takes", async () => {
   const clock = manualClock();
   let fetched = 0;
   const prepare = await seenThrough(async function* (own) {

@@ -1,3 +1,4 @@
+// A wait with a limit.
 import type { Clock } from "../../../ports/clock.ts";
 
 /** What the work resolves with, if it does in time. */
