@@ -3,8 +3,8 @@ import "./guard-debugger.ts";
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
 import { makeProgram, runProgram } from "./program.ts";
-import { EXIT_CODE, EXIT_OK } from "./shared/exit-code.ts";
-import { stdoutError } from "./shared/stdout-errors.ts";
+import { EXIT_CODE, EXIT_OK, EXIT_SIGNAL } from "./shared/exit-code.ts";
+import { stdoutLoss } from "./shared/stdout-errors.ts";
 import { printError } from "./shared/terminal/terminal.ts";
 
 async function main(words: readonly string[]): Promise<number> {
@@ -18,14 +18,16 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(lostWords(error) ?? EXIT_OK));
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(stdoutLoss(error) === "hangup" ? EXIT_SIGNAL.SIGHUP : (lostWords(error) ?? EXIT_OK));
+});
 // What is said beside the output is for whoever listens. Nobody has to: a run is not left because of that.
 process.stderr.on("error", () => {});
 
 /** Says what could not be written. Answers its exit code, or nothing if that is no error. */
 function lostWords(error: NodeJS.ErrnoException): number | undefined {
-  const lost = stdoutError(error);
-  if (lost === undefined) return undefined;
+  const lost = stdoutLoss(error);
+  if (typeof lost === "string") return undefined;
   printError(lost);
   return EXIT_CODE[lost.code];
 }

@@ -72,6 +72,20 @@ describe("a configuration", () => {
     expect(file).toBe(join(cwd, "belay.config.json"));
   });
 
+  test.each([
+    ["model", { agent: "own.js" }, {}, { model: "a/b" }],
+    ["model", { acp: ["program"] }, {}, { model: "a/b" }],
+    ["agent", { acp: ["program"], model: "a/b" }, {}, { agent: "own.js" }],
+    ["model", { agent: "own.js" }, { BELAY_MODEL: "a/b" }, {}],
+    ["model", {}, { BELAY_AGENT: "own.js" }, { model: "a/b" }],
+    ["agent,model", { agent: "own.js", model: "a/b" }, {}, {}],
+  ] as const)("has one choice of agent, %s: of %j in the file, %j around, %j typed", async (names, own, env, flags) => {
+    put("own.js", "");
+    put("belay.config.json", own);
+    const { config } = await load({ flags, env });
+    expect(["agent", "acp", "model"].filter((name) => Object.hasOwn(config, name)).join()).toBe(names);
+  });
+
   test("has paths from where they were written", async () => {
     mkdirSync(join(cwd, "etc"));
     const written: BelayConfig = {

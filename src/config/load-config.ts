@@ -52,11 +52,25 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const given = absolute(checkConfig(defined(typed), { kind: "flags" }), cwd);
   const around = absolute(fromEnvironment(env), cwd);
   const file = await readConfigFile({ cwd, named: named ?? set(env, "BELAY_CONFIG"), names, clock, trust });
-  const layers = [{ workspace: cwd, mode: "ask" as const }, defaults, file?.config ?? {}, around, given];
+  const sources: readonly BelayConfig[] = [defaults, file?.config ?? {}, around, given];
+  const layers = [{ workspace: cwd, mode: "ask" as const }, ...withOneAgent(sources)];
   // Decoding: each layer was checked, and the first has what is always there.
   const config = layers.reduce<unknown>(merged, {}) as SettledConfig;
   const { mode } = layers.slice(1).findLast((layer) => layer.mode !== undefined) ?? {};
   return { config: withinModes(config, mode), file: file?.path, notices: file?.notices ?? [] };
+}
+
+/** Each of these names who works, so that they are one choice. */
+const AGENT_FIELDS = ["model", "agent", "acp"] as const satisfies readonly (keyof BelayConfig)[];
+
+/** The last source that names an agent decides alone: what the sources before it say of one is left out. */
+function withOneAgent(sources: readonly BelayConfig[]): readonly BelayConfig[] {
+  const deciding = sources.findLastIndex((source) => AGENT_FIELDS.some((name) => source[name] !== undefined));
+  return sources.map((source, at) => {
+    if (at >= deciding) return source;
+    const { model: _model, agent: _agent, acp: _acp, ...rest } = source;
+    return rest;
+  });
 }
 
 /** A mode beyond the ceiling is refused; where none was chosen, the first that is left holds. */

@@ -30,7 +30,7 @@ export interface DataDir {
   readonly socketFile: string | undefined;
   /** A folder, because the trail is several files. */
   readonly auditDir: string;
-  /** A word that says how much a running server logs, from its next SIGHUP on. */
+  /** A word that says how much a running server logs. */
   readonly levelFile: string;
   /** The configurations that the user trusts. */
   readonly trustFile: string;

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_OUTCOME } from "../../src/cli/commands/run/run-exit.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/shared/exit-code.ts";
+import { until } from "../../src/process/tree/poll-until.ts";
 import { identityOf } from "../../src/process/tree/proc.ts";
+import { systemClock } from "../../src/system/system-clock.ts";
 import { AGENT, ASKED, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
 
 const HERE = ["run", "--agent", AGENT] as const;
@@ -110,6 +112,18 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(await Promise.race([run.ended, shell.belay("version").then(() => "at work")])).toBe("at work");
       run.signal("SIGINT");
       expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
+    });
+
+    test("a terminal that is closed ends it with 129: that is no fault", async () => {
+      const shell = new Shell();
+      const run = `'${process.execPath}' '${MAIN}' ${HERE.join(" ")} drip`;
+      const line = `trap : HUP; ${run}; echo $? > code.txt; mv code.txt code`;
+      const terminal = shell.command("script", "-qefc", line, "/dev/null");
+      await terminal.sees(/drop/);
+      terminal.signal("SIGKILL");
+      const file = join(shell.home, "code");
+      expect(await until(() => existsSync(file), { clock: systemClock, waitMs: 30_000 })).toBe(true);
+      expect(readFileSync(file, "utf8").trim()).toBe(String(EXIT_SIGNAL.SIGHUP));
     });
 
     test("it does not leave because nobody reads stderr any more: its outcome counts", async () => {

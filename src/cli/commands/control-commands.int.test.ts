@@ -82,6 +82,12 @@ describe("cancel", () => {
     expect(again).toEqual({ code: 0, value: { kind: "idle", runs: [] } });
   });
 
+  test("run --no-config goes to the server: it asks for no agent", async () => {
+    expect(await stage.json("run", "--no-config", "--detach", "hello")).toMatchObject({ code: 0 });
+    const other = await stage.type("run", "--config", "x.json", "--detach", "hello");
+    expect(other).toMatchObject({ code: EXIT_CODE.invalid, err: expect.stringContaining("--config is for runs") });
+  });
+
   test("one call: its run goes on, and without --no-remind the model is reminded", async () => {
     const { id, turn } = await stage.live();
     const results = ["one", "two"].map((name) =>
@@ -167,6 +173,19 @@ describe("queue", () => {
     const late = await stage.type("queue", "ses", "--withdraw", id);
     expect(late.code).toBe(EXIT_CODE.conflict);
     expect(late.out).toContain("started: too late");
+  });
+
+  test("--withdraw of a prefix that the live run has too is 2, and names both", async () => {
+    const { id } = await stage.live();
+    const queued = stage.session.prompt("later");
+    await queued.accepted;
+    const { code, out, err } = await stage.type("queue", "ses", "--withdraw", "run_");
+    expect({ code, out }).toEqual({ code: EXIT_CODE.invalid, out: "" });
+    expect(err).toContain(id);
+    expect(err).toContain(queued.id);
+    expect(await stage.session.queue.list()).toHaveLength(1);
+    const byPrefix = await stage.type("queue", "ses", "--withdraw", queued.id.slice(0, -1));
+    expect(byPrefix.out).toContain(`${queued.id}  changed`);
   });
 
   test.each([

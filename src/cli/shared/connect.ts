@@ -1,14 +1,13 @@
 // How a command comes to the Belay it speaks to: a server that was named, the running server of this home, or a store
 // that no server has open.
 import { readFileSync, statSync } from "node:fs";
-import { get as askPlain } from "node:http";
-import { get as askTls } from "node:https";
 import { ControlError } from "../../core/errors.ts";
 import type { BelayControl } from "../../ports/control.ts";
 import { type DataDir, type Environment, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import { mustBeServerOf } from "./server-identity.ts";
+import { onSilence, presenceOf, type ServerAddress, SILENT_MS } from "./server-presence.ts";
 import type { Holder } from "./store-holder.ts";
 
 export interface Connection {
@@ -17,11 +16,10 @@ export interface Connection {
   readonly kind: "server" | "store";
   /** Who answered, for people. */
   readonly where: string;
+  /** Whether the server is there, busy or not. */
+  isThere?(): Promise<boolean>;
   close(): Promise<void>;
 }
-
-/** After this long without an answer people are told that the server is waited for. */
-const ASK_MS_MAX = 3_000;
 
 /** A token is 43 characters. Whatever is much larger is not a file with a token. */
 const TOKEN_BYTES_MAX = 4_096;
@@ -41,7 +39,10 @@ export interface Patience {
 /** For stops: one that was typed is kept and sent again until the server has answered it, or is gone. */
 export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, absentMs: PATIENCE_MS };
 
-/** Opens the way that the options name. Rejects with a ControlError that says what to do. */
+/**
+ * Opens the way that the options name. Rejects with a ControlError that says what to do. If the server falls silent
+ * while it is connected to, or later while it is waited for without end, the user is told.
+ */
 export async function openControl(
   options: ConnectionOptions,
   env: Environment = process.env,
@@ -49,14 +50,16 @@ export async function openControl(
 ): Promise<Connection> {
   if (options.store !== undefined) return throughStore(options.store);
   const home = openDataDir({ home: options.home, env });
-  const place = await findServer(options, home);
+  const { place, isSilent } = await findServer(options, home, { patienceMs, signal });
   const token = tokenOf(options, env, place);
+  if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
   const { connectBelay } = await import("../../client/belay-client.ts");
   const aborted = signal === undefined ? {} : { signal };
   const rest = { patienceMs, absentMs, ...aborted, ...(token === undefined ? {} : { token }) };
-  if (place.url === undefined) return server(await connectBelay({ socket: place.socket, ...rest }), place.socket);
-  if (token !== undefined && place.url.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
-  return server(await connectBelay({ url: place.url.href, ...rest }), place.url.origin);
+  const target = place.url === undefined ? { socket: place.socket } : { url: place.url.href };
+  const unwatch = isSilent ? () => {} : watchSilence(place);
+  const control = await connectBelay({ ...target, ...rest }).finally(unwatch);
+  return server(control, place, patienceMs === Number.POSITIVE_INFINITY ? watchSilence(place) : () => {});
 }
 
 type ServerPlace =
@@ -64,47 +67,76 @@ type ServerPlace =
   /** `home`: that whose token may be shown to it. */
   | { readonly socket?: undefined; readonly url: URL; readonly home: DataDir | undefined };
 
-/** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
-async function findServer({ socket, url }: ConnectionOptions, home: DataDir): Promise<ServerPlace> {
-  if (socket !== undefined) {
-    if (!(await isThere({ socket }))) throw noServerAt(socket);
-    return { socket };
-  }
-  if (url !== undefined) {
-    const parsed = urlOf(url);
-    if (!(await isThere({ url }))) throw noServerAt(parsed.origin);
-    return { url: parsed, home: isLoopback(parsed) ? home : undefined };
-  }
-  return inDataDirectory(home);
+interface FoundServer {
+  readonly place: ServerPlace;
+  /** It did not answer in time, so it is busy. The user has been told. */
+  readonly isSilent: boolean;
 }
 
-/** How long the holder of a data directory may be without a socket: it is starting, or it has none. */
-const STARTING_MS_MAX = 3_000;
-const STARTING_LOOK_MS = 50;
+/** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
+async function findServer(options: ConnectionOptions, home: DataDir, limits: WaitLimits): Promise<FoundServer> {
+  const place = namedPlace(options, home);
+  if (place === undefined) return inDataDirectory(home, limits);
+  const presence = await presenceOf(addressOf(place));
+  if (presence === "absent") throw noServerAt(nameOf(place));
+  if (presence === "silent") sayWaiting(nameOf(place));
+  return { place, isSilent: presence === "silent" };
+}
+
+function namedPlace({ socket, url }: ConnectionOptions, home: DataDir): ServerPlace | undefined {
+  if (socket !== undefined) return { socket };
+  if (url === undefined) return undefined;
+  const parsed = urlOf(url);
+  return { url: parsed, home: isLoopback(parsed) ? home : undefined };
+}
+
+interface WaitLimits {
+  readonly patienceMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A server whose socket was removed opens it again within this time. */
+const RESTORED_MS = 3_000;
+
+/** A server listens as soon as it has opened the store. A holder that has had it for longer than this has no socket. */
+const SOCKETLESS_MS = 30_000;
+
+const LOOK_MS = 50;
 
 /**
  * The server of a data directory, by every way that is known: its sockets first, then the address of its note, which
  * counts only if that process holds the lock. While the lock is held, a server that starts is waited for.
  */
-async function inDataDirectory(home: DataDir): Promise<ServerPlace> {
+async function inDataDirectory(home: DataDir, { patienceMs, signal }: WaitLimits): Promise<FoundServer> {
   const { holderOf } = await import("./store-holder.ts");
-  for (let waitedMs = 0; ; waitedMs += STARTING_LOOK_MS) {
+  const began = systemClock.elapsed();
+  for (let isTold = false; ; ) {
     const note = readServer(home);
     let busy: ServerPlace | undefined;
     const holder = holderOf(home.storeFile);
     for (const place of waysTo(home, note, holder)) {
       const presence = await presenceOf(addressOf(place));
-      if (presence === "answers") return place;
+      if (presence === "answers") return { place, isSilent: false };
       if (presence === "absent" || busy !== undefined) continue;
       busy = place;
-      sayWaiting(place.socket ?? place.url.origin);
+      sayWaiting(nameOf(place));
     }
-    if (busy !== undefined) return busy;
+    if (busy !== undefined) return { place: busy, isSilent: true };
     if (holder === undefined) throw note === undefined ? notRunning(home) : notAnswering(home, note);
-    if (waitedMs >= STARTING_MS_MAX) throw unreachable(home, holder);
-    await new Promise<void>((resolve) => void systemClock.after(STARTING_LOOK_MS, resolve));
+    const waitedMs = systemClock.elapsed() - began;
+    if (waitedMs >= patienceMs || (waitedMs >= RESTORED_MS && isSocketless(holder))) throw unreachable(home, holder);
+    if (!isTold && waitedMs >= SILENT_MS) {
+      sayWaiting(`${home.dir}, ${whoHolds(holder)},`);
+      isTold = true;
+    }
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve) => void systemClock.after(LOOK_MS, resolve));
   }
 }
+
+const isSocketless = ({ since }: Holder): boolean => since !== undefined && systemClock.now() - since >= SOCKETLESS_MS;
+
+const whoHolds = ({ pid }: Holder): string => (pid === undefined ? "a process" : `process ${pid}`);
 
 /** `holder` undefined: nobody has the lock, and a note that is left may name an address that is another's by now. */
 function waysTo(home: DataDir, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
@@ -115,7 +147,9 @@ function waysTo(home: DataDir, note: ServerNote | undefined, holder: Holder | un
   return url !== null && isHolders ? [...ways, { url, home }] : ways;
 }
 
-const addressOf = ({ socket, url }: ServerPlace): Pick<ServerNote, "socket" | "url"> => ({
+const nameOf = ({ socket, url }: ServerPlace): string => socket ?? url.origin;
+
+const addressOf = ({ socket, url }: ServerPlace): ServerAddress => ({
   ...(socket === undefined ? {} : { socket }),
   ...(url === undefined ? {} : { url: url.href }),
 });
@@ -141,11 +175,15 @@ async function throughStore(file: string): Promise<Connection> {
   return { control, kind: "store", where, close: async () => void (await control.close()) };
 }
 
-const server = (control: BelayControl, address: string): Connection => ({
+const server = (control: BelayControl, place: ServerPlace, unwatch: () => void): Connection => ({
   control,
   kind: "server",
-  where: `the server at ${address}`,
-  close: async () => void (await control.close()),
+  where: `the server at ${nameOf(place)}`,
+  isThere: async () => (await presenceOf(addressOf(place))) !== "absent",
+  close: async () => {
+    unwatch();
+    await control.close();
+  },
 });
 
 function urlOf(text: string): URL {
@@ -190,50 +228,10 @@ function readToken(file: string): string {
   });
 }
 
-/** Whether a server is there, by asking: a process id may be another's by now. Says if it has to be waited for. */
-async function isThere(place: Pick<ServerNote, "socket" | "url">): Promise<boolean> {
-  const presence = await presenceOf(place);
-  if (presence === "silent") sayWaiting(place.socket ?? place.url);
-  return presence !== "absent";
-}
+const watchSilence = (place: ServerPlace): (() => void) => onSilence(addressOf(place), () => sayWaiting(nameOf(place)));
 
-function sayWaiting(address: string | undefined): void {
+function sayWaiting(address: string): void {
   process.stderr.write(`belay: The server at ${address} does not answer yet. Waiting for it; Ctrl-C leaves.\n`);
-}
-
-/** `silent`: it accepts connections, or would if it were less busy. */
-type Presence = "answers" | "silent" | "absent";
-
-function presenceOf({ socket, url }: Pick<ServerNote, "socket" | "url">): Promise<Presence> {
-  if (socket !== undefined) return presence((heard) => askPlain({ socketPath: socket, ...HEALTH }, heard));
-  const to = url === undefined ? undefined : URL.parse(url);
-  if (to === undefined || to === null) return Promise.resolve("absent");
-  const { protocol, hostname, port } = to;
-  const where = { hostname: hostname.replaceAll(/[[\]]/g, ""), port, ...HEALTH };
-  if (protocol === "http:") return presence((heard) => askPlain({ ...where, headers: { host: to.host } }, heard));
-  // Nothing is told and nothing believed here, so that a certificate of one's own will do.
-  return presence((heard) => askTls({ ...where, rejectUnauthorized: false }, heard));
-}
-
-const HEALTH = { path: "/healthz", timeout: ASK_MS_MAX, agent: false, headers: { host: "localhost" } } as const;
-
-/** A queue of connections that is full, or a connection that is cut: only a server that is there has those. */
-const BUSY: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNRESET", "EPIPE"]);
-
-function presence(
-  ask: (heard: (answer: { resume(): unknown }) => void) => ReturnType<typeof askPlain>,
-): Promise<Presence> {
-  return new Promise((resolve) => {
-    const request = ask((answer) => {
-      answer.resume();
-      resolve("answers");
-    });
-    request.on("timeout", () => {
-      resolve("silent");
-      request.destroy();
-    });
-    request.on("error", ({ code }: NodeJS.ErrnoException) => resolve(BUSY.has(code) ? "silent" : "absent"));
-  });
 }
 
 const START =
@@ -261,8 +259,9 @@ const notAnswering = ({ serverFile }: DataDir, { pid }: ServerNote): NoServer =>
   );
 
 /** A program that opened the store through the library serves no socket, unless it asked for one. */
-function unreachable({ dir }: DataDir, { pid }: Holder): NoServer {
-  const who = pid === undefined ? "a process" : `process ${pid}`;
+function unreachable({ dir }: DataDir, holder: Holder): NoServer {
+  const { pid } = holder;
+  const who = whoHolds(holder);
   const end = pid === undefined ? "end that program" : `kill -INT ${pid}`;
   return new NoServer(
     `The data directory ${dir} is in use by ${who}, which answers neither on its socket nor at its address.`,

@@ -1,25 +1,32 @@
 // Which process holds the lock of a data directory. It leaves no trace.
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { canonicalPath, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
+import type { Owner } from "../../store/sqlite/file/file-identity.ts";
+import { canonicalPath, isAlive, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
 import { errorKindOf } from "../../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {
-  /** Undefined: the file does not tell, because it is being made, or is kept in memory. */
+  /** Undefined: the file does not tell, because it is being opened, or is kept in memory. */
   readonly pid: number | undefined;
+  /** Since when it has had the store open, by the wall clock, ms. */
+  readonly since: number | undefined;
 }
 
 /** The process that has a store open now. Undefined: none has. */
 export function holderOf(store: string): Holder | undefined {
   const file = canonicalPath(store);
-  return isTaken(lockPath(file)) ? { pid: pidOf(file) } : undefined;
+  if (!isTaken(lockPath(file))) return undefined;
+  const { pid, since } = ownerOf(file) ?? {};
+  return { pid, since };
 }
 
-function pidOf(file: string): number | undefined {
+/** As the file has it. What an owner has left that is gone says nothing about the one that is opening it now. */
+function ownerOf(file: string): Owner | undefined {
   // Without the write-ahead log of an owner, opening it would make files beside it.
   if (!existsSync(`${file}-wal`)) return undefined;
   try {
-    return readOwner(file)?.pid;
+    const owner = readOwner(file);
+    return owner !== undefined && isAlive(owner.pid) ? owner : undefined;
   } catch {
     return undefined;
   }

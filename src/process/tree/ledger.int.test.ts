@@ -152,7 +152,11 @@ describe("writing", () => {
 
   test("without a table of processes nobody knows who we are", () => {
     const message = "/proc does not tell who we are, so a later server could not tell either.";
-    const refusal = expect.objectContaining({ code: "uncontained", message });
+    const refusal = expect.objectContaining({
+      code: "uncontained",
+      message,
+      hint: expect.stringMatching(/^Mount \/proc/),
+    });
     expect(() => open({ root: join(dir, "nowhere") })).toThrow(refusal);
     const cause = new Error("no ps");
     const processTable: ProcessTable = {

@@ -93,8 +93,13 @@ function ownerBy(processTable: ProcessTable): Identity {
   const table = processTable.kind === "ps" ? "ps" : "/proc";
   throw new ControlError("uncontained", `${table} does not tell who we are, so a later server could not tell either.`, {
     cause,
+    ...(processTable.kind === "ps" ? {} : { hint: MOUNT_PROC }),
   });
 }
+
+/** No tier does without it. */
+const MOUNT_PROC =
+  "Mount /proc: mount -t proc proc /proc, or leave it to the container (with `unshare --pid` add --mount-proc).";
 
 export class Ledger {
   readonly owner: Identity;

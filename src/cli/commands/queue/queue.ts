@@ -2,15 +2,15 @@
 
 import { ControlError } from "../../../core/errors.ts";
 import type { QueuePlace, QueueReceipt } from "../../../core/model/command.ts";
-import { isRunId } from "../../../core/model/ids.ts";
-import type { QueuedRun, SessionControl } from "../../../ports/control.ts";
+import { isRunId, type RunId } from "../../../core/model/ids.ts";
+import type { BelayControl, QueuedRun, SessionControl } from "../../../ports/control.ts";
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { queueExit, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
-import { resolveSession } from "../../shared/id-prefix.ts";
+import { resolveId, resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
 export interface QueueFlags extends ConnectionOptions {
@@ -33,7 +33,7 @@ export function runQueue(typed: string, value: string | undefined, flags: QueueF
     flags,
     async ({ control }) => {
       const session = control.session(await resolveSession(control, typed));
-      if (change !== undefined) return changeQueue(session, { ...change, value: value ?? "" }, flags);
+      if (change !== undefined) return changeQueue(control, session, { ...change, value: value ?? "" }, flags);
       const queue = await session.queue.list();
       if (flags.json) print(JSON.stringify({ queue }));
       else if (queue.length === 0) print("Nothing waits.");
@@ -68,31 +68,35 @@ interface QueueChange {
   readonly value: string;
 }
 
-async function changeQueue(session: SessionControl, options: QueueChange, flags: QueueFlags): Promise<number> {
-  const queue = await session.queue.list();
-  const runId = waiting(queue, options.run);
-  if (!isRunId(runId)) {
+async function changeQueue(
+  control: BelayControl,
+  session: SessionControl,
+  options: QueueChange,
+  flags: QueueFlags,
+): Promise<number> {
+  const run = await runIdOf(control, options.run);
+  if (run === undefined) {
     const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[options.kind];
     const what = `No run that waits here is called "${plainLine(options.run, 40)}".`;
     throw usage(what, `The run comes first, as in: belay queue SESSION --${options.kind} RUN${value}`);
   }
-  const receipt = await applyChange(session, { ...options, run: runId }, queue, flags.reason);
+  const receipt = await applyChange(control, session, { ...options, run }, flags.reason);
   if (flags.json) print(JSON.stringify(receipt));
-  else print(`${runId}  ${sayQueueReceipt(receipt)}`);
+  else print(`${run}  ${sayQueueReceipt(receipt)}`);
   return queueExit(receipt);
 }
 
-function applyChange(
+async function applyChange(
+  control: BelayControl,
   { queue }: SessionControl,
   { kind, run, value }: QueueChange,
-  listed: readonly QueuedRun[],
   reason: string | undefined,
 ): Promise<QueueReceipt> {
   switch (kind) {
     case "edit":
       return queue.edit(run, value);
     case "move":
-      return queue.move(run, placeOf(listed, value));
+      return queue.move(run, await placeOf(control, value));
     case "withdraw":
       return queue.withdraw(run, reason === undefined ? {} : { reason });
     case "steer":
@@ -100,20 +104,22 @@ function applyChange(
   }
 }
 
-function placeOf(queue: readonly QueuedRun[], typed: string): QueuePlace {
+async function placeOf(control: BelayControl, typed: string): Promise<QueuePlace> {
   if (typed === "front" || typed === "back") return typed;
-  const before = waiting(queue, typed);
-  if (isRunId(before)) return { before };
+  const before = await runIdOf(control, typed);
+  if (before !== undefined) return { before };
   throw usage(`There is no place "${plainLine(typed, 40)}".`, "A place is front, back, or the run to stand before.");
 }
 
-/** The run that is meant. What does not wait here is handed on: whoever is asked says what has become of it. */
-function waiting(queue: readonly QueuedRun[], typed: string): string {
-  const ids = queue.map(({ runId }): string => runId);
-  if (typed === "" || ids.includes(typed)) return typed;
-  const [first, second] = ids.filter((id) => id.startsWith(typed) || id.startsWith(`run_${typed}`));
-  if (second !== undefined) throw usage(`"${plainLine(typed, 40)}" is the prefix of several.`, "Type more of it.");
-  return first ?? typed;
+/** The run that is meant. One that does not wait here is passed on: the server says what has become of it. */
+async function runIdOf(control: BelayControl, typed: string): Promise<RunId | undefined> {
+  try {
+    const id = await resolveId(control, typed, ["run"]);
+    return isRunId(id) ? id : undefined;
+  } catch (error) {
+    if (error instanceof ControlError && error.code === "not_found") return undefined;
+    throw error;
+  }
 }
 
 const COLUMNS = [{ title: "NEXT" }, { title: "ID" }, { title: "JOINED" }, { title: "PROMPT", widthMin: 10 }] as const;

@@ -14,6 +14,7 @@ import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { markOf } from "../../shared/server/agent-digest.ts";
 import type { ComposedServer } from "../../shared/server/compose-server.ts";
 import type { RuntimePlan } from "../../shared/server/runtime.ts";
+import { holderOf } from "../../shared/store-holder.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
@@ -58,7 +59,9 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
       await close();
       refuseAgent(flags, where);
     }
-    return { control, kind: "server", where, options: connectionArguments(flags), close };
+    // Another program may do the work by then, and this one's requests go there.
+    const isThere = async (): Promise<boolean> => holderOf(home.storeFile) !== undefined;
+    return { control, kind: "server", where, options: connectionArguments(flags), isThere, close };
   }
   const { plan, isNew } = opener.opened();
   if (!isNew) sayTaken((await hosted.works.belay.live()).length);

@@ -20,9 +20,9 @@ export interface RunFlags extends ConnectionOptions, AgentFlags {
   readonly local?: boolean;
 }
 
-/** The first option that asks for an agent. */
+/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing here anyway. */
 export const givenAgent = (flags: RunFlags): string | undefined =>
-  AGENT_FLAGS.find((name) => flags[name] !== undefined);
+  AGENT_FLAGS.find((name) => flags[name] !== undefined && flags[name] !== false);
 
 /** A server has an agent of its own, and who asks for another one should not get this one. */
 export function refuseAgent(flags: RunFlags, where: string): void {

@@ -7,7 +7,7 @@ import { NoServer, openControl } from "../../shared/connect.ts";
 import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { resolveId } from "../../shared/id-prefix.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
-import { cannotDetach, type RunPlace, runPrompt } from "./run.ts";
+import { type RunPlace, runPrompt } from "./run.ts";
 import { type RunFlags, refuseAgent } from "./run-options.ts";
 import { readPrompt } from "./run-prompt.ts";
 
@@ -77,3 +77,9 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
 
 const isHosted = ({ home }: RunFlags): boolean =>
   readServer(openDataDir({ home, env: process.env }))?.host !== undefined;
+
+/** Without a server a run lives as long as this program. */
+const cannotDetach = (): ControlError =>
+  new ControlError("invalid", "No server is running, so nobody would carry on with a detached run.", {
+    hint: "Start one with: belay serve. Then: belay run --detach …",
+  });

@@ -3,13 +3,14 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import type { Delta } from "../../../core/model/delta.ts";
 import type { RunId } from "../../../core/model/ids.ts";
+import { manualClock } from "../../../testing/manual-clock.ts";
 import { RunView } from "./run-view.ts";
 
 const RUN = "run_1" as RunId;
 
 function view({ isTTY }: { readonly isTTY: boolean }) {
   const paper = Object.assign(new PassThrough(), { isTTY, columns: 40 });
-  const shown = new RunView({ out: paper, err: paper, form: "text", options: "" });
+  const shown = new RunView({ out: paper, err: paper, form: "text", options: "", clock: manualClock() });
   const say = (text: string): void =>
     shown.show({ type: "delta", kind: "text", turnId: "turn_1.1", runId: RUN, text } as unknown as Delta, RUN);
   return { shown, say, paper: () => String(paper.read() ?? "") };

@@ -10,11 +10,13 @@ import type { Recorded } from "../../../core/model/event.ts";
 import type { CallId, ProcessId, RunId, TurnId } from "../../../core/model/ids.ts";
 import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
 import { sayEnding } from "../../shared/format/format-receipt.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { inMargin, Margin, REPORTED, SPOKEN } from "../../shared/terminal/margin.ts";
 import { RunTextSoFar } from "./run-text-so-far.ts";
+import { within } from "./within.ts";
 
 /** Of an input, a result or a note: enough to know which it is. */
 const BRIEF_CHARS_MAX = 160;
@@ -28,6 +30,7 @@ export interface RunViewOptions {
   readonly form: "text" | "lines";
   /** What other commands need to find the place where the run goes on. */
   readonly options: string;
+  readonly clock: Clock;
 }
 
 export class RunView {
@@ -39,6 +42,8 @@ export class RunView {
   #thinking: TurnId | undefined;
   /** Whether the last character on stdout was the end of a line. */
   #fresh = true;
+  /** How often the reader of stdout was waited for. */
+  #waits = 0;
   readonly #spoken: Margin;
   /** What would be printed, while a question is on the screen. */
   #held: (() => void)[] | undefined;
@@ -53,6 +58,29 @@ export class RunView {
     if (!this.#belongs(event, runId)) return;
     if (this.#options.form === "lines") this.#options.out.write(`${JSON.stringify(event)}\n`);
     else this.#person(event);
+  }
+
+  /** Resolves when stdout takes more. Until then what is not shown yet stays where it is kept. */
+  async room(signal: AbortSignal): Promise<void> {
+    const { out } = this.#options;
+    if (!out.writableNeedDrain || signal.aborted) return;
+    this.#waits += 1;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const listen = (): void => resolve();
+    for (const event of ["drain", "close", "error"] as const) out.on(event, listen);
+    signal.addEventListener("abort", listen, { once: true });
+    await promise;
+    for (const event of ["drain", "close", "error"] as const) out.off(event, listen);
+    signal.removeEventListener("abort", listen);
+  }
+
+  /** What the work resolves with, in time. The time in which the reader of stdout holds it up does not count. */
+  async shownWithin<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
+    for (;;) {
+      const waits = this.#waits;
+      const found = await within(this.#options.clock, limitMs, work);
+      if (found !== undefined || (!this.#options.out.writableNeedDrain && this.#waits === waits)) return found;
+    }
   }
 
   /** The text of a turn, read from the run: what of it was not shown yet. */

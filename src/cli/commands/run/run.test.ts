@@ -1,5 +1,5 @@
 // What `belay run` makes of a place that misbehaves. As a person types it, it is tested in test/cli.
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ControlError } from "../../../core/errors.ts";
 import type { Outcome } from "../../../core/model/cancel.ts";
 import type { Recorded } from "../../../core/model/event.ts";
@@ -85,6 +85,35 @@ test("if it does not come back at all, the answer is read from the run", async (
   expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
   expect(out()).toBe("all of it\n");
   expect(err()).toMatch(/cannot be followed: This token may not read/);
+});
+
+test("what a slow reader of stdout has not read is not fetched, and is not lost however long it takes", async () => {
+  const clock = manualClock();
+  let fetched = 0;
+  const prepare = await seenThrough(async function* (own) {
+    for await (const event of own) {
+      fetched += 1;
+      yield event;
+    }
+  });
+  const out = heardOn(process.stdout);
+  let isFull = true;
+  const needsDrain = { configurable: true, get: () => isFull };
+  Object.defineProperty(process.stdout, "writableNeedDrain", needsDrain);
+  onTestFinished(() => void Reflect.deleteProperty(process.stdout, "writableNeedDrain"));
+  const ended = runPrompt(prepare, { ...WISH, clock });
+  await vi.waitFor(async () => {
+    await clock.advance(20_000);
+    expect(clock.elapsed()).toBeGreaterThan(100_000);
+  });
+  expect([fetched, out()]).toEqual([1, ""]);
+  isFull = false;
+  process.stdout.emit("drain");
+  await vi.waitFor(async () => {
+    await clock.advance(1_000);
+    expect(out()).toBe("all of it\n");
+  });
+  expect(await ended).toBe(EXIT_OUTCOME.completed);
 });
 
 /** A run whose outcome is known, and whose answer cannot be read. */
@@ -229,5 +258,68 @@ describe("Ctrl-C", () => {
     expect(err()).toMatch(/before the cancel was recorded: run_\S+ is taken up again/);
     answer.resolve();
     expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+  });
+
+  /** A run of a server that answers nothing: neither the cancel nor the outcome, for longer than it is waited for. */
+  async function silentServer(isThere: () => Promise<boolean>) {
+    const clock = manualClock();
+    const gone = () => Promise.reject(new ControlError("disconnected", "It does not answer."));
+    const belay = await openBelay({ store: ":memory:", agent: (turn) => untilAborted(turn.signal).then(() => "") });
+    const outcome = Promise.withResolvers<Outcome>();
+    outcome.promise.catch(() => {});
+    let isSilent = true;
+    let sent = 0;
+    const prompt = (...words: Parameters<typeof belay.prompt>): RunControl => {
+      const run = belay.prompt(...words);
+      const cancel = (...why: Parameters<typeof run.cancel>) => {
+        sent += 1;
+        return isSilent ? gone() : run.cancel(...why);
+      };
+      return Object.create(run, {
+        ...{ accepted: { value: run.accepted }, sessionId: { value: run.sessionId }, cancel: { value: cancel } },
+        outcome: { value: outcome.promise },
+      });
+    };
+    const control: RunPlace["control"] = Object.create(belay, {
+      ...{ prompt: { value: prompt }, session: { value: belay.session.bind(belay) } },
+      run: { value: belay.run.bind(belay) },
+    });
+    const place: RunPlace = {
+      ...{ control, kind: "server", where: "there", options: "", isThere },
+      close: () => belay.close(),
+    };
+    const err = heardOn(process.stderr);
+    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    ended.catch(() => {});
+    await vi.waitFor(() => expect(err()).toContain("there"));
+    process.emit("SIGINT", "SIGINT");
+    outcome.reject(new ControlError("disconnected", "It does not answer."));
+    await vi.waitFor(() => expect(err()).toContain("cannot be asked for its outcome"));
+    const answers = () => {
+      isSilent = false;
+    };
+    return { clock, err, ended, answers, sent: () => sent };
+  }
+
+  test("G7: a cancel that has no answer is sent until the server answers, longer than it is waited for", async () => {
+    const { clock, err, ended, answers, sent } = await silentServer(async () => true);
+    await vi.waitFor(async () => {
+      await clock.advance(1_000);
+      expect(err()).toContain("The cancel has no answer yet. It is sent until it has; Ctrl-C again leaves.");
+      expect(sent()).toBeGreaterThan(1);
+    });
+    answers();
+    await vi.waitFor(async () => {
+      await clock.advance(1_000);
+      expect(err()).toMatch(/cancel: stopping/);
+    });
+    expect(await ended).toBe(EXIT_OUTCOME.cancelled);
+  });
+
+  test("a cancel is given up when no server is there any more", async () => {
+    const { err, ended, sent } = await silentServer(async () => false);
+    await expect(ended).rejects.toMatchObject({ code: "disconnected" });
+    expect(sent()).toBe(1);
+    expect(err()).toContain("The cancel was not answered");
   });
 });

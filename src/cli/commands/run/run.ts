@@ -14,15 +14,17 @@ import type { Delivery, Prompt } from "../../../core/model/prompt.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
-import { count, sayOutcome, sayReceipt } from "../../shared/format/format-outcome.ts";
-import { stdoutError } from "../../shared/stdout-errors.ts";
+import { count, sayOutcome } from "../../shared/format/format-outcome.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { atTerminal, isInteractive, type TerminalPrompt } from "../../shared/terminal/terminal-prompt.ts";
 import { type CancelSent, formatExitMessage } from "./exit-message.ts";
+import { onLostStdout } from "./lost-stdout.ts";
+import { isUnanswered, RunCancels } from "./run-cancel.ts";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
 import { RunQuestions } from "./run-questions.ts";
 import { RunView } from "./run-view.ts";
+import { within } from "./within.ts";
 
 /** Where the run is. */
 export interface RunPlace {
@@ -32,6 +34,8 @@ export interface RunPlace {
   readonly where: string;
   /** What other commands need to find it, for lines that are pasted. Empty, or with a space before it. */
   readonly options: string;
+  /** Whether the server is there, busy or not. Undefined: the run is in this very program. */
+  isThere?(): Promise<boolean>;
   /** Resolves when what others have begun in this program has ended, or `leave` has resolved. */
   rest?(leave: Promise<unknown>): Promise<void>;
   close(): Promise<unknown>;
@@ -76,7 +80,10 @@ export async function runPrompt(prepare: () => Promise<Prepared>, options: RunRe
   const leave = Promise.withResolvers<"leaving">();
   let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
   const dispose = onStopSignals((signal) => hear(signal));
-  const listening = onUnread(() => (live === undefined ? process.exit(EXIT_UNREAD) : live.unread()));
+  const listening = onLostStdout({
+    unread: () => (live === undefined ? process.exit(EXIT_UNREAD) : live.unread()),
+    hangup: () => void hear("SIGHUP"),
+  });
   try {
     const { place, ...asked } = await prepare();
     try {
@@ -97,24 +104,6 @@ export async function runPrompt(prepare: () => Promise<Prepared>, options: RunRe
   }
 }
 
-/**
- * Calls when nobody reads stdout any more (`belay run … | head`), instead of the listeners that would leave with 0:
- * that would say that the run has completed. Any other error is theirs. The answer gives them back their place.
- */
-function onUnread(call: () => void): () => void {
-  const { stdout } = process;
-  const others = stdout.listeners("error") as ((error: Error) => void)[];
-  const listen = (error: NodeJS.ErrnoException): void => {
-    if (stdoutError(error) === undefined) call();
-    else for (const other of others) other.call(stdout, error);
-  };
-  stdout.removeAllListeners("error").on("error", listen);
-  return () => {
-    stdout.removeListener("error", listen);
-    for (const other of others) stdout.on("error", other);
-  };
-}
-
 function begin(control: BelayControl, { prompt, session }: Omit<Prepared, "place">, options: RunRequest): RunControl {
   const { key, title, cwd, delivery } = options;
   const keyed = key === undefined ? {} : { key };
@@ -132,11 +121,12 @@ class LiveRun {
   readonly #view: RunView;
   readonly #terminalPrompt: TerminalPrompt | undefined;
   readonly #questions: RunQuestions;
-  readonly #following = new AbortController();
+  #following = new AbortController();
   #accepted: Accepted | undefined;
   /** Ours, for Ctrl-C. */
   #cancel: CancelSent = "none";
   #cancelled: Promise<void> = Promise.resolve();
+  readonly #cancels: RunCancels;
   #leaving = false;
   #isUnread = false;
   /** Why its answer could not be shown. */
@@ -149,18 +139,20 @@ class LiveRun {
     this.#place = place;
     this.#options = wish;
     this.#view = new RunView({
-      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options },
+      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options, clock: wish.clock },
     });
     const follows = wish.form === "text" && wish.after === "outcome";
     this.#terminalPrompt = follows && isInteractive() ? atTerminal(wish.clock) : undefined;
-    const { control, kind, options } = place;
-    this.#questions = new RunQuestions({
-      control,
-      view: this.#view,
-      terminalPrompt: this.#terminalPrompt,
-      place: kind,
-      options,
+    this.#cancels = new RunCancels({
+      clock: wish.clock,
+      cancel: (reason) => run.cancel(reason),
+      isThere: async () => (await place.isThere?.()) === true,
+      note: (text) => this.#view.note(text),
+      noteNow: (text) => this.#sayNow(text),
     });
+    const { control } = place;
+    const at = { place: place.kind, options: place.options };
+    this.#questions = new RunQuestions({ control, view: this.#view, terminalPrompt: this.#terminalPrompt, ...at });
   }
 
   /** Until it has ended, or was accepted if that is all that is wanted. */
@@ -168,16 +160,17 @@ class LiveRun {
     const dispose = this.#limit();
     const leave = this.#stay();
     try {
-      const accepted = await this.#run.accepted;
+      const accepted = await this.#run.accepted.catch((error: unknown) => this.#unaccepted(error));
       this.#accepted = accepted;
       if (this.#options.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
       this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
-      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#inBackground(accepted, error));
+      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#outOfTouch(accepted, error));
       // The outcome may be heard of before the receipt, and whoever pressed Ctrl-C is owed both.
       await this.#within(CANCEL_MS, this.#cancelled);
       return this.#end(outcome);
     } finally {
+      this.#cancels.close();
       dispose();
       leave();
       this.#questions.close();
@@ -186,9 +179,22 @@ class LiveRun {
     }
   }
 
-  /** Nobody can be asked any more: says of which run, and how to find it later. */
-  #inBackground({ runId }: Accepted, error: unknown): never {
+  /** A cancel that is on its way is not given up because the prompt had no answer: it withdraws the prompt. */
+  async #unaccepted(error: unknown): Promise<never> {
+    if (isUnanswered(error)) await this.#cancels.areAnswered();
+    throw error;
+  }
+
+  /**
+   * The server cannot be asked any more. A cancel that is on its way is still sent, and once it is answered the outcome
+   * is asked for again. Else says of which run, and how to find it later.
+   */
+  async #outOfTouch({ runId, ...accepted }: Accepted, error: unknown): Promise<Outcome> {
     if (!(error instanceof ControlError) || error.code !== "disconnected") throw error;
+    if (!this.#cancels.isEmpty) this.#view.note(`${runId} cannot be asked for its outcome: ${error.message}`);
+    if (await this.#cancels.areAnswered()) {
+      return this.#outcome({ runId, ...accepted }, await this.#place.control.run(runId));
+    }
     throw new ControlError("disconnected", `How ${runId} ends is not known: ${error.message}`, {
       hint: `It goes on where it was once the server is back. Then: belay follow ${runId}${this.#place.options}`,
       cause: error,
@@ -215,7 +221,7 @@ class LiveRun {
 
   #cancelOnce(note: string): void {
     this.#cancel = "sent";
-    this.#cancelled = this.#send({ reason: { kind: "user", note } }).then((sent) => {
+    this.#cancelled = this.#cancels.send({ kind: "user", note }).then((sent) => {
       this.#cancel = sent;
     });
   }
@@ -268,21 +274,11 @@ class LiveRun {
     }
   }
 
-  async #send(options: Parameters<RunControl["cancel"]>[0]): Promise<CancelSent> {
-    try {
-      this.#view.note(`cancel: ${sayReceipt(await this.#run.cancel(options))}`);
-      return "answered";
-    } catch (error) {
-      this.#view.note(`The cancel was not answered: ${messageOf(error)}`);
-      return "failed";
-    }
-  }
-
   #limit(): () => void {
     const { limitMs, clock } = this.#options;
     if (limitMs === undefined) return () => {};
     const note = `belay run --timeout ${limitMs}`;
-    return clock.after(limitMs, () => void this.#send({ reason: { kind: "policy", note } }));
+    return clock.after(limitMs, () => void this.#cancels.send({ kind: "policy", note }));
   }
 
   /** An agent of this very program may wait for what holds no timer and no socket: then Node would leave, with 0. */
@@ -300,14 +296,23 @@ class LiveRun {
    * The outcome as the log has it, whichever way it is heard of first: by following, or by asking for it. Following
    * alone could wait for ever on a server that is gone; asking alone would show nothing.
    */
-  async #outcome(accepted: Accepted): Promise<Outcome> {
+  async #outcome(accepted: Accepted, run: Pick<RunControl, "outcome"> = this.#run): Promise<Outcome> {
+    this.#following = new AbortController();
     const heard = this.#follow(accepted, this.#following.signal).catch((error: unknown) => {
       this.#view.note(`What it does cannot be followed: ${messageOf(error)}`);
       return undefined;
     });
-    const outcome = await Promise.race([heard.then((found) => found ?? this.#run.outcome), this.#run.outcome]);
-    if ((await this.#within(LINGER_MS, heard)) === undefined) await this.#catchUp(accepted, heard);
-    return outcome;
+    try {
+      const outcome = await Promise.race([heard.then((found) => found ?? run.outcome), run.outcome]);
+      if ((await this.#view.shownWithin(LINGER_MS, heard)) === undefined) await this.#catchUp(accepted, heard);
+      return outcome;
+    } catch (error) {
+      // Two that follow would show everything twice.
+      this.#following.abort();
+      const found = await heard;
+      if (found === undefined) throw error;
+      return found;
+    }
   }
 
   /** After the server was gone for a while, the stream takes its time to come back. A new one need not wait. */
@@ -316,7 +321,7 @@ class LiveRun {
     await heard;
     const again = new AbortController();
     const following = this.#follow(accepted, again.signal).catch(() => undefined);
-    const found = await this.#within(CATCH_UP_MS, following);
+    const found = await this.#view.shownWithin(CATCH_UP_MS, following);
     again.abort();
     if (found !== undefined) return;
     await this.#answer(accepted);
@@ -341,13 +346,8 @@ class LiveRun {
     return `belay show ${runId}${this.#place.options}`;
   }
 
-  /** What it resolves with, if it does in time. */
-  async #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
-    const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const dispose = this.#options.clock.after(limitMs, () => resolve(undefined));
-    const found = await Promise.race([work, late]);
-    dispose();
-    return found;
+  #within<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
+    return within(this.#options.clock, limitMs, work);
   }
 
   /** From where it was left. */
@@ -355,6 +355,8 @@ class LiveRun {
     const session = this.#place.control.session(this.#run.sessionId);
     const after = Math.max(this.#seen, seq - 1);
     for await (const event of session.events({ after, deltas: "with", signal })) {
+      // What a slow reader has not read yet is not fetched either.
+      await this.#view.room(signal);
       this.#view.show(event, runId);
       if (!("seq" in event)) continue;
       this.#seen = event.seq;
@@ -392,9 +394,3 @@ const place = ({ ahead, repeated, joined }: Accepted): string => {
   if (joined === "steer") return "; it waits to be taken into the live run";
   return ahead === 0 ? "" : `; ${count(ahead, "run")} before it`;
 };
-
-/** Without a server a run lives as long as this program. */
-export const cannotDetach = (): ControlError =>
-  new ControlError("invalid", "No server is running, so nobody would carry on with a detached run.", {
-    hint: "Start one with: belay serve. Then: belay run --detach …",
-  });

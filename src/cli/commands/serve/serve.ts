@@ -18,6 +18,7 @@ import { makePlan, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { version } from "../../shared/version.ts";
+import { LogLevel } from "./log-level.ts";
 import { type Greeting, greet, shellQuoted } from "./serve-greeting.ts";
 import { drainMsOf, levelOf, type ServeFlags, serverOf } from "./serve-options.ts";
 
@@ -25,16 +26,20 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   const limitMs = drainMsOf(flags);
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
-  let level = levelOf(flags, home, process.env);
+  const level = new LogLevel({
+    clock: systemClock,
+    read: () => levelOf(flags, home, process.env),
+    onProblem: (error) => log.warn("the log level was not changed", { error, ...adviceOf(error) }),
+  });
   outliveReaders();
   const ending = new Ending();
   const plan = await makePlan({ home, flags, server: serverOf(flags), trust: "ask" });
   const redact = redactor(plan.taken.secrets);
   const log = openLog({
     ...{ redact, clock: systemClock, form: formOf(flags) },
-    // Asked for each line, so that a reload can change it.
+    // Asked for each line, so that it can change.
     get level() {
-      return level;
+      return level.current;
     },
   });
   const open = (): Promise<ComposedServer> =>
@@ -44,9 +49,9 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   const announcement = present(server, plan, { log, flags, onLost: () => ending.lose() });
   ending.onReload(() => {
     try {
-      level = levelOf(flags, home, process.env);
+      const now = level.reload();
       server.reload();
-      log.info(`read again: tokens, certificate, log level (${level})`);
+      log.info(`read again: tokens, certificate, log level (${now})`);
     } catch (error) {
       // A certificate that cannot be read is no reason to go: the old one still works.
       log.warn("not read again; what was read before still counts", { error, ...adviceOf(error) });

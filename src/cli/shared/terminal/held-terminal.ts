@@ -93,8 +93,8 @@ export class HeldTerminal {
   /** Back from the shell: it may have changed the terminal, and what is on it. */
   resumed(): void {
     if (this.#gone) return;
-    this.#options.input.setRawMode(false);
-    this.#options.input.setRawMode(true);
+    this.#setRaw(false);
+    this.#setRaw(true);
     if (this.#stage.kind !== "idle") this.#paint(this.#stage.ask);
   }
 
@@ -105,8 +105,17 @@ export class HeldTerminal {
     const { input } = this.#options;
     input.off("data", this.#read);
     for (const event of ["end", "close", "error"] as const) input.off(event, this.#leave);
-    input.setRawMode(false);
+    this.#setRaw(false);
     input.pause();
+  }
+
+  /** A terminal that was closed takes no mode any more, and needs none. */
+  #setRaw(on: boolean): void {
+    try {
+      this.#options.input.setRawMode(on);
+    } catch {
+      // Its end is reported by the stream.
+    }
   }
 
   #paint(ask: Ask): void {
@@ -170,7 +179,7 @@ export class HeldTerminal {
 
   /** As the shell has it, while it has it. */
   #hand(signal: "SIGTSTP" | "SIGQUIT"): void {
-    this.#options.input.setRawMode(false);
+    this.#setRaw(false);
     this.#options.signal(signal);
   }
 
