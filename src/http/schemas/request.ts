@@ -46,8 +46,8 @@ export const callCancelBody = z.strictObject({ ...cancelBody.shape, remind: z.bo
 const stopBody = z.strictObject({ ...cancelBody.shape, background: background.optional() });
 const promptKey = z.string().min(1).max(KEY_CHARS_MAX);
 /**
- * `prompts`: keys of prompts that have not been answered. They are stopped even if they arrive later. As many as the body
- * holds: a longer list than a user may have memos stops what has arrived, and is refused after that.
+ * `prompts`: keys of prompts that have not been answered. They are stopped even if they arrive later. As many as the
+ * body holds: a longer list than a user may have memos stops what has arrived, and is refused after that.
  */
 export const sessionCancelBody = z.strictObject({
   ...stopBody.shape,
