@@ -90,7 +90,9 @@ export const CRASH_BUGS: readonly Bug[] = [
     "A prompt is refused because the store is full, and recorded when it is not full any more.",
     (at) => {
       const kept = at.find(ts.isIfStatement, "an if").condition();
-      return kept.after(` || ${inline((entry: Pending) => entry.command?.type === "accept", kept.operand(0, 2).arg(0, 1))}`);
+      return kept.after(
+        ` || ${inline((entry: Pending) => entry.command?.type === "accept", kept.operand(0, 2).arg(0, 1))}`,
+      );
     },
   ),
   mistake(
