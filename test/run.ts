@@ -102,8 +102,9 @@ async function beside(main: readonly Step[], background: readonly Step[]): Promi
 async function runTrack(steps: readonly Step[], background: boolean): Promise<void> {
   for (const step of steps) {
     if (!background) print(`\n▶ ${step.name}`);
-    const { passed, failed, failures: named, seconds, files } = await runStep(step, { background });
-    print(`${failed === 0 ? "✓" : "✗"} ${step.name}: ${passed} passed, ${failed} failed (${seconds.toFixed(1)} s)`);
+    const { passed, failed, skipped = 0, failures: named, seconds, files } = await runStep(step, { background });
+    const counted = `${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;
+    print(`${failed === 0 ? "✓" : "✗"} ${step.name}: ${counted} (${seconds.toFixed(1)} s)`);
     if (failed > 0) failures.push(step.name, ...named.map((name) => `  ${name}`));
     times.push(...files);
     total.passed += passed;

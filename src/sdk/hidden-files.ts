@@ -45,10 +45,14 @@ export class HiddenFiles {
     );
   }
 
-  /** Removes the empty files. */
+  /** Removes the empty files. One that cannot be removed, on a disk that can only be read, stays: it has no effect. */
   close(): void {
     for (const path of this.#made.splice(0)) {
-      if (statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path, { force: true });
+      try {
+        if (statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path, { force: true });
+      } catch {
+        // See above.
+      }
     }
   }
 

@@ -13,7 +13,8 @@ let agent: ScriptedAgent;
 let belay: Belay;
 beforeAll(async () => {
   agent = scriptedAgent();
-  belay = await openBelay({ agent, store: ":memory:", directories: "any" });
+  // The tools here never return: a stop waits for no more than its grace period.
+  belay = await openBelay({ agent, store: ":memory:", directories: "any", graceMs: 1 });
 });
 afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 

@@ -6,6 +6,8 @@ import { ROOT } from "../fixtures/repository.ts";
 export interface Count {
   readonly passed: number;
   readonly failed: number;
+  /** Tests that this machine cannot run, or that do not apply to one of the cases of a table. */
+  readonly skipped?: number;
   /** What failed, by name and with the beginning of its message. */
   readonly failures: readonly string[];
 }
@@ -51,6 +53,7 @@ export function countOfReport(path: string): Count {
   const passed = Number(field(report, "numPassedTests"));
   return {
     passed,
+    skipped: Number(field(report, "numPendingTests")) + Number(field(report, "numTodoTests")),
     failed: failed.length + broken.length + (passed + failed.length === 0 ? 1 : 0),
     failures: [
       ...broken.map((file) => describe(file, "name", field(file, "message"))),
