@@ -194,7 +194,10 @@ describe("G40: with 96 open files and 200 idle clients on each way in", { timeou
     const dir = home();
     const server = new Started(few([...serve(dir), "--agent", AGENT]));
     await server.ready();
-    const url = /http:\/\/[\d.]+:(\d+)/.exec(server.said)?.[0] ?? "";
+    // Written by another stream than the line that says that it is ready.
+    const address = /http:\/\/[\d.]+:\d+(?=\D)/;
+    await server.says(address);
+    const url = address.exec(server.said)?.[0] ?? "";
     const token = readFileSync(join(dir, "token"), "utf8").trim();
     for (const reached of [{ socket: join(dir, "belay.sock") }, { url, token }]) {
       const before = await connectBelay(reached);
