@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deaf, openTestBelay, waits } from "../../test/fixtures/belay.ts";
+import { SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
@@ -73,6 +74,40 @@ describe("trim()", () => {
     expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
     expect(seen.filter(({ role }) => role === "user")).toHaveLength(4);
     expect(seen.some((one) => one.role === "note")).toBe(false);
+  });
+
+  test("G17: a session that an earlier version has stored keeps its summary", async () => {
+    let seen: readonly Message[] = [];
+    const look = async (turn: Turn): Promise<string> => {
+      seen = await turn.transcript();
+      return "looked";
+    };
+    const compact = async (turn: Turn): Promise<string> => {
+      await turn.compact("the user's name is Ada");
+      return "compacted";
+    };
+    const store = Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
+    const { belay } = await openTestBelay({ compact }, { store });
+    const session = await belay.createSession();
+    await talked(session, 2);
+    const run = session.prompt("compact");
+    const summarised = await run.accepted;
+    await talked(session, SNAPSHOT_EVENTS / 4);
+    await belay.close();
+    // Its snapshot does not say where the summary stands.
+    const load = store.load.bind(store);
+    store.load = async (id) => {
+      const loaded = await load(id);
+      if (loaded?.snapshot === undefined) return expect.fail("there is no snapshot");
+      return { ...loaded, snapshot: { ...loaded.snapshot, contextFrom: 0 } };
+    };
+    const again = await openTestBelay({ look }, { store });
+    expect(await again.belay.session(session.id).trim(10_000)).toMatchObject({
+      kept: summarised.seq,
+      limit: "summary",
+    });
+    await again.belay.session(session.id).prompt("look").outcome;
+    expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
   });
 
   test("G17: a model without a summary begins with a whole run, and is told of the removal", async () => {

@@ -46,10 +46,13 @@ export function decodeLane(text: string): Lane {
     grants: lane.grants ?? [],
     processes: lane.processes ?? NO_PROCESSES,
     memos: NO_MEMOS,
-    // Before this was known, everything was read.
-    contextFrom: lane.contextFrom ?? 1,
+    // Before this was recorded, everything was read.
+    contextFrom: lane.contextFrom ?? CONTEXT_UNKNOWN,
   };
 }
+
+/** A snapshot of an earlier version does not say where its last summary stands. */
+const CONTEXT_UNKNOWN = 0;
 
 const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
 

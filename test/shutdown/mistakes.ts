@@ -8,6 +8,11 @@ export const MISTAKES: readonly Mistake[] = [
     (at) => at.remove(),
   ),
   mistake(
+    "cut-off-turn-ends-its-run",
+    "An agent that returns what the shutdown has made of its wait completes its run, and nothing resumes it.",
+    (at) => at.remove(),
+  ),
+  mistake(
     "grace-outlives-the-worker",
     "The timer of a stop outlives close() and keeps the program alive for the rest of the grace period.",
     (at) => at.remove(),

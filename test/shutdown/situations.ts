@@ -11,6 +11,7 @@ import { untilAborted } from "../fixtures/belay.ts";
 export const SITUATIONS = [
   ...["turn that heeds", "turn that returns", "turn that throws", "turn that is deaf"],
   ...["call, agent that heeds", "call, agent that ignores", "call, agent that throws", "call that is deaf"],
+  ...["turn that waits for a process", "turn that asks"],
   ...["waiting approval", "queued prompts", "background process", "two Belays"],
 ] as const;
 
@@ -28,6 +29,9 @@ export function agentIn(situation: Situation, reached: () => void): Agent {
     if (situation === "waiting approval") {
       const { kind } = await turn.call("tool", null, () => "done", { approval: true });
       return kind;
+    }
+    if (situation === "turn that waits for a process" || situation === "turn that asks") {
+      return inWait(turn, situation, reached);
     }
     if (situation === "background process") await turn.processes.start("sleep 600", { feedback: "silent" });
     reached();
@@ -55,6 +59,25 @@ async function inCall(turn: Turn, situation: Situation, reached: () => void): Pr
   if (situation === "call, agent that heeds") turn.signal.throwIfAborted();
   if (situation === "call, agent that throws") throw new Error(`The call was ${kind}.`);
   return "done";
+}
+
+/** The code takes what its wait comes to for an answer, and returns. */
+async function inWait(turn: Turn, situation: Situation, reached: () => void): Promise<string> {
+  if (situation === "turn that asks") {
+    const asked = turn.ask({ text: "Which?" });
+    reached();
+    return asked.then(
+      ({ kind }) => kind,
+      () => "not answered",
+    );
+  }
+  const handle = await turn.processes.start("sleep 600", { feedback: "silent" });
+  const ended = handle.wait();
+  reached();
+  return ended.then(
+    (result) => result?.outcome.kind ?? "limit",
+    () => "not known",
+  );
 }
 
 const never = (): Promise<never> => new Promise(() => {});
@@ -99,7 +122,8 @@ export function expected(situation: Situation, end: End): Partial<Found> {
 
 /** Calls and processes that had begun, and about whose end nothing was recorded. */
 const leavesWork = (situation: Situation): boolean =>
-  situation.startsWith("call") || situation === "waiting approval" || situation === "background process";
+  situation.startsWith("call") ||
+  ["waiting approval", "background process", "turn that waits for a process"].includes(situation);
 
 /** The heads and rows of the table of what the next start finds. */
 export function shutdownTable(): readonly [heads: string[], rows: string[][]] {

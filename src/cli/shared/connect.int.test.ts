@@ -109,6 +109,22 @@ describe("the server of this home", () => {
     await (await opening).close();
   });
 
+  test("that leaves while it is connected to is not waited for: there is none", async () => {
+    const socket = join(home, "belay.sock");
+    server.removeAllListeners("request");
+    server.once("request", (_, response) => {
+      response.end();
+      server.close();
+      server.closeIdleConnections();
+    });
+    await listening(socket);
+    note({ socket });
+    expect(await refused({ home })).toMatchObject({
+      code: "disconnected",
+      message: expect.stringContaining("No server is running"),
+    });
+  });
+
   test("that nobody has started is said, with how to start one", async () => {
     const { code, message, hint } = await refused({ home });
     expect(code).toBe("disconnected");

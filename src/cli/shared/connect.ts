@@ -54,11 +54,14 @@ export async function openControl(
   const token = tokenOf(options, env, place);
   if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
   const { connectBelay } = await import("../../client/belay-client.ts");
-  const aborted = signal === undefined ? {} : { signal };
-  const rest = { patienceMs, absentMs, ...aborted, ...(token === undefined ? {} : { token }) };
   const target = place.url === undefined ? { socket: place.socket } : { url: place.url.href };
+  const rest = { ...target, patienceMs, absentMs, ...(token === undefined ? {} : { token }) };
   const unwatch = isSilent ? () => {} : watchSilence(place);
-  const control = await connectBelay({ ...target, ...rest }).finally(unwatch);
+  const isNamed = options.socket !== undefined || options.url !== undefined;
+  const connecting = isNamed
+    ? connectBelay({ ...rest, ...(signal === undefined ? {} : { signal }) })
+    : unlessGone(home, place, { signal, connect: (unless) => connectBelay({ ...rest, signal: unless }) });
+  const control = await connecting.finally(unwatch);
   return server(control, place, patienceMs === Number.POSITIVE_INFINITY ? watchSilence(place) : () => {});
 }
 
@@ -131,6 +134,31 @@ async function inDataDirectory(home: DataDir, { patienceMs, signal }: WaitLimits
     }
     signal?.throwIfAborted();
     await new Promise<void>((resolve) => void systemClock.after(LOOK_MS, resolve));
+  }
+}
+
+/** A server that leaves while it is connected to, and holds the directory no more, is not waited for. */
+async function unlessGone<T>(
+  home: DataDir,
+  place: ServerPlace,
+  { signal, connect }: { readonly signal: AbortSignal | undefined; connect(signal: AbortSignal): Promise<T> },
+): Promise<T> {
+  const { holderOf } = await import("./store-holder.ts");
+  const left = new AbortController();
+  let isOver = false;
+  const look = async (): Promise<void> => {
+    const isGone = holderOf(home.storeFile) === undefined && (await presenceOf(addressOf(place))) === "absent";
+    if (isGone) left.abort();
+    else if (!isOver) dispose = systemClock.after(LOOK_MS, () => void look());
+  };
+  let dispose = systemClock.after(LOOK_MS, () => void look());
+  try {
+    return await connect(signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]));
+  } catch (error) {
+    throw left.signal.aborted ? notRunning(home) : error;
+  } finally {
+    isOver = true;
+    dispose();
   }
 }
 

@@ -51,7 +51,7 @@ export interface Lane {
   readonly memos: MemoSet;
   /**
    * Where the log must be read from for the next request to a model: what was asked before is in the last summary.
-   * Without a summary, from its beginning.
+   * Without a summary, from its beginning. 0: not known, in a session that an earlier version has stored.
    */
   readonly contextFrom: Seq;
 }

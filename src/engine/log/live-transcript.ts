@@ -74,7 +74,7 @@ export class LiveTranscript {
 
   /** The first turn of a session's first run needs no reading: all there is is its prompt. */
   #begin(lane: Durable, { id, prompt, acceptedAt }: Run): void {
-    this.#cursor = lane.durable.contextFrom - 1;
+    this.#cursor = Math.max(0, lane.durable.contextFrom - 1);
     const first = acceptedAt + 2;
     if (acceptedAt !== 2 || lane.durable.head !== first) return;
     this.#book.note({ type: "run.accepted", runId: id, prompt, delivery: "queue" });

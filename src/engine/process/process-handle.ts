@@ -38,7 +38,7 @@ interface Holder {
   readonly id: Work;
   /** Ends its waits. */
   readonly waitSignal: AbortSignal | undefined;
-  hears(id: ProcessId): void;
+  hears(result: ProcessResult): void;
 }
 
 export class ProcessHandle implements Handle {
@@ -85,7 +85,7 @@ export class ProcessHandle implements Handle {
     try {
       const coming = live?.result ?? this.#host.settled(this.id, over.signal);
       const result = await orLimit(clock, coming, { limitMs, signal });
-      if (result !== undefined) holder?.hears(this.id);
+      if (result !== undefined) holder?.hears(result);
       return result;
     } finally {
       over.abort();

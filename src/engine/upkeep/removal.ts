@@ -10,6 +10,7 @@ import { ControlError } from "../../core/errors.ts";
 import { DELETE_WAIT_MS, PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { CancelReason } from "../../core/model/cancel.ts";
 import type { ProcessId, RunId, Seq, SessionId, WorkerId } from "../../core/model/ids.ts";
+import { emptyLane, evolve } from "../../core/model/lane.ts";
 import type { SessionDeleted, Trimmed, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
@@ -46,7 +47,8 @@ export class Removal {
   async trim(session: SessionId, before: Seq): Promise<Trimmed> {
     const { store } = this.#host;
     const lane = await this.#loaded(session);
-    const { contextFrom, head } = lane.durable;
+    const { head } = lane.durable;
+    const contextFrom = await this.#contextFrom(lane);
     const needed = contextFrom > 1 ? contextFrom : before;
     const target = Math.min(before, needed, head + 1);
     await this.#snapshot(lane, target);
@@ -104,6 +106,30 @@ export class Removal {
     this.#forget(lane.id);
     // A lease that cannot be released expires.
     store.release(lane.id, worker).catch(() => {});
+  }
+
+  /** Where its last summary is read from. */
+  async #contextFrom(lane: SessionState): Promise<Seq> {
+    if (lane.durable.contextFrom === 0) {
+      // An earlier version did not record it: the log is read once.
+      const contextFrom = await this.#findContext(lane);
+      if (lane.durable.contextFrom === 0) lane.durable = { ...lane.durable, contextFrom };
+      if (lane.decided.contextFrom === 0) lane.decided = { ...lane.decided, contextFrom };
+    }
+    return lane.durable.contextFrom;
+  }
+
+  async #findContext(lane: SessionState): Promise<Seq> {
+    const { store } = this.#host;
+    let state = emptyLane(lane.id);
+    for (let after = 0; ; after = state.head) {
+      const { events } = await store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
+      const [first] = events;
+      if (first === undefined) return state.contextFrom;
+      // Its beginning was removed: what is left is kept until there is a new summary.
+      if (first.seq !== after + 1) return first.seq;
+      state = events.reduce(evolve, state);
+    }
   }
 
   async #loaded(session: SessionId): Promise<SessionState> {

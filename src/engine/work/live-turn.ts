@@ -106,9 +106,10 @@ export class LiveTurn extends RunWork {
     void this.#settle(end, calls);
   }
 
-  /** A turn that was given the end of a parked call is parked, too: it has not done what it was asked for. */
+  /** A turn that was given an end made by the shutdown is parked, too: it has not done what it was asked for. */
   #isParkedBy(ended: Ended<unknown>): boolean {
     if (!this.parks) return false;
+    if (this.isCutOff) return true; // @fault cut-off-turn-ends-its-run
     if (this.lane.works.some(({ isParked }) => isParked)) return true; // @fault parked-call-ends-its-run
     return ended.kind === "cancelled" && ended.reason.kind === "shutdown";
   }

@@ -5,6 +5,7 @@ import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
 import type { Agent, QuestionRequest, QuestionResult } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
+import type { ProcessResult } from "../../ports/spawner.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Commit } from "../log/commit.ts";
 import type { Feeds } from "../log/feed.ts";
@@ -43,6 +44,8 @@ export abstract class RunWork extends LiveWork {
   readonly lane: SessionState;
   /** The agent or tool has returned. */
   hasReturned = false;
+  /** It waited for something that a shutdown has ended: what it does with that end is no result of its own. */
+  protected isCutOff = false;
   /** Processes whose end it has received: no later turn is given them. */
   protected heard: ProcessId[] | undefined = undefined;
   #gate: YieldGate | undefined = undefined;
@@ -83,11 +86,16 @@ export abstract class RunWork extends LiveWork {
   }
 
   inquire(about: Subject, deadlineMs: number | undefined): Promise<QuestionOutcome> {
-    return this.host.questions.ask(this.lane, this.scope, { owner: this.id, about, deadlineMs });
+    const ending = this.host.questions.ask(this.lane, this.scope, { owner: this.id, about, deadlineMs });
+    return ending.catch((error: unknown) => {
+      if (this.scope.reason?.kind === "shutdown") this.isCutOff = true;
+      throw error;
+    });
   }
 
   /** Its code has received how a process ended. */
-  hears(id: ProcessId): void {
+  hears({ processId: id, outcome }: ProcessResult): void {
+    if (outcome.kind === "cancelled" && outcome.reason.kind === "shutdown") this.isCutOff = true;
     // What it receives after it has returned, it can use for nothing.
     if (this.hasReturned) return; // @fault heard-after-the-return
     this.heard ??= [];
