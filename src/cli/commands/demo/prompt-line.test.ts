@@ -1,8 +1,16 @@
 import { PassThrough } from "node:stream";
 import type { ReadStream, WriteStream } from "node:tty";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { manualClock } from "../../../testing/manual-clock.ts";
 import { PromptLine } from "./prompt-line.ts";
+
+// Node reads a dumb terminal in lines, without keys.
+beforeEach(() => {
+  vi.stubEnv("TERM", "xterm");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 /** The lines that are read of a terminal, each with the time at which its first key was read. */
 function terminal() {
