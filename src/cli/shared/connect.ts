@@ -41,7 +41,7 @@ export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, 
 
 /**
  * Opens the way that the options name. Rejects with a ControlError that says what to do. If the server falls silent
- * while it is connected to, or later while it is waited for without end, the user is told.
+ * while it is connected to, or later while it is waited for without end, a message says so.
  */
 export async function openControl(
   options: ConnectionOptions,

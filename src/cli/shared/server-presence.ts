@@ -6,7 +6,7 @@ import { systemClock } from "../../system/system-clock.ts";
 
 export type ServerAddress = Pick<ServerNote, "socket" | "url">;
 
-/** After this long without an answer a server is silent, and the user is told that it is waited for. */
+/** After this long without an answer a server is silent, and a message says that it is waited for. */
 export const SILENT_MS = 3_000;
 
 /** `silent`: it accepts connections, or would if it were less busy. */

@@ -7,7 +7,7 @@ import type { CancelOptions } from "../../../ports/control.ts";
 import { sayReceipt } from "../../shared/format/format-outcome.ts";
 import type { CancelSent } from "./exit-message.ts";
 
-/** After this long without an answer the user is told that the cancel is still sent. */
+/** After this long without an answer a message says that the cancel is still being sent. */
 const UNANSWERED_MS = 3_000;
 
 /** The pause before a cancel that the connection has given up is sent again. */
