@@ -13,6 +13,15 @@ async function talked(session: Session, runs: number): Promise<void> {
   for (let index = 1; index <= runs; index += 1) await session.prompt(`run ${index}`).outcome;
 }
 
+async function compact(turn: Turn): Promise<string> {
+  await turn.compact("the user's name is Ada");
+  return "compacted";
+}
+
+/** What another life of the same log finds: nothing of the conversation is in memory. */
+const lastingStore = (): MemoryStore =>
+  Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
+
 describe("trim()", () => {
   test("removes events of a log that is shorter than 256 events, and says how many", async () => {
     const { belay } = await openTestBelay();
@@ -53,12 +62,7 @@ describe("trim()", () => {
       seen = await turn.transcript();
       return "looked";
     };
-    const compact = async (turn: Turn): Promise<string> => {
-      await turn.compact("the user's name is Ada");
-      return "compacted";
-    };
-    // A second life of the same log: nothing of the conversation is in memory.
-    const store = Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
+    const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
     const session = await belay.createSession();
     await talked(session, 2);
@@ -82,11 +86,7 @@ describe("trim()", () => {
       seen = await turn.transcript();
       return "looked";
     };
-    const compact = async (turn: Turn): Promise<string> => {
-      await turn.compact("the user's name is Ada");
-      return "compacted";
-    };
-    const store = Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
+    const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
     const session = await belay.createSession();
     await talked(session, 2);
