@@ -1,5 +1,6 @@
 // Starts that come to nothing, at each step at which they may: nothing is left of them, and the id is free again.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { spawn as spawnProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -35,12 +36,16 @@ function request(more: Partial<SpawnRequest> = {}): SpawnRequest {
 }
 
 /** A signal that is aborted at the given look, and not before. */
-function abortedAtLook(number: number): { readonly signal: AbortSignal; readonly looks: () => number } {
+function abortedAtLook(
+  number: number,
+  then: () => void = () => {},
+): { readonly signal: AbortSignal; readonly looks: () => number } {
   let looks = 0;
   const signal = new AbortController().signal;
   Object.defineProperty(signal, "aborted", {
     get: () => {
       looks += 1;
+      if (looks === number) then();
       return looks >= number;
     },
   });
@@ -107,6 +112,21 @@ describe("a start that is stopped", () => {
     await expect(spawner.spawn(request({ signal: abortedAtLook(2).signal }))).rejects.toMatchObject(STOPPED);
     expect(belays().filter((name) => name.includes("proc_start.") && !before.has(name))).toEqual([]);
   });
+
+  test.skipIf(lookAtMachine().cgroup === undefined)(
+    "G20: leaves no control group while a member of it is still on its way out",
+    async () => {
+      const before = new Set(belays());
+      const spawner = await open({ mechanism: "cgroup", dir: join(home, "cgroup") });
+      const member = spawnProcess("sleep", ["1000"]);
+      const atLook = abortedAtLook(2, () => {
+        const [own] = belays().filter((name) => name.includes("proc_start.") && !before.has(name));
+        writeFileSync(join(lookAtMachine().cgroup ?? "/", String(own), "cgroup.procs"), String(member.pid));
+      });
+      await expect(spawner.spawn(request({ signal: atLook.signal }))).rejects.toMatchObject(STOPPED);
+      expect(belays().filter((name) => name.includes("proc_start.") && !before.has(name))).toEqual([]);
+    },
+  );
 });
 
 const belays = (): readonly string[] => readdirSync(lookAtMachine().cgroup ?? "/");

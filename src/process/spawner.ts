@@ -40,6 +40,7 @@ import { PipePool } from "./launch/pipe-pool.ts";
 import { resolveProgram } from "./launch/program-lookup.ts";
 import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./launch/start.ts";
 import { inTerminal, resizeTerminal } from "./launch/terminal.ts";
+import { Undo } from "./launch/undo.ts";
 import { checkSessionDirectory, checkWorkingDirectory } from "./launch/working-directory.ts";
 import { FORCE_WAIT_MS, GRACE_MS, PROCESSES_MAX_DEFAULT, SHORTAGE_NOTICE_MS } from "./limits.ts";
 import { LiveTree } from "./live-tree.ts";
@@ -255,8 +256,13 @@ class TreeSpawner implements OpenSpawner {
       return this.#hold({ request, plan, wrapped, started, dir });
     } catch (error) {
       // What has not died stays in the ledger until it has: otherwise the next life would not find it.
-      if (started === undefined || (await abandon(started, clock))) undo.all();
-      else void gone(started).then(() => undo.all());
+      const takeBack = (): Promise<void> =>
+        endCgroup(wrapped.cgroup, clock).then(
+          () => undo.all(),
+          () => {},
+        );
+      if (started === undefined || (await abandon(started, clock))) await takeBack();
+      else void gone(started).then(takeBack);
       this.#noteShortage(error);
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });
@@ -384,17 +390,4 @@ interface OnTheWay {
   readonly wrapped: Wrapped;
   readonly started: Started;
   readonly dir: string;
-}
-
-/** What has to be taken back if the next step fails, last first. */
-class Undo {
-  readonly #steps: (() => void)[] = [];
-
-  add(step: () => void): void {
-    this.#steps.push(step);
-  }
-
-  all(): void {
-    for (const step of this.#steps.toReversed()) step();
-  }
 }

@@ -156,9 +156,12 @@ function holdCgroup(
 /** What one look at everybody may take. */
 const LOOK_MS_MIN = 100;
 
-/** Ends a control group that an earlier server has left, and removes it. */
-export async function endCgroup(path: string, clock: Clock): Promise<void> {
-  if (!existsSync(path)) return;
+/**
+ * Ends a control group that an earlier server or a start that failed has left, and removes it. A process that has
+ * closed its pipes is a member until the kernel has taken it out, so this waits, and rejects if somebody stays.
+ */
+export async function endCgroup(path: string | undefined, clock: Clock): Promise<void> {
+  if (path === undefined || !existsSync(path)) return;
   write(`${path}/cgroup.kill`, "1");
   await until(() => isEnded(path), { clock, waitMs: FORCE_WAIT_MS });
   removeTree(path);
