@@ -1,5 +1,5 @@
-// The gate through which every promise settles that Belay gives to an agent or a tool. Code that awaits them in a loop
-// would otherwise stay in the microtask queue, and no timer, no I/O and no other session would get a turn.
+// The gate through which every promise settles that Belay gives to an agent, a tool or a program. Code that awaits them
+// in a loop would otherwise stay in the microtask queue, and no timer, no I/O and no other session would get a turn.
 //
 // Invariants
 // 1. Between two turns of the event loop only so many promises settle, and only for so long. The others wait.
@@ -72,15 +72,29 @@ export class YieldGate {
 
   /** Calls `method` in this tick. What it throws, or rejects with, is a rejection behind the gate. */
   settle<T>(method: () => Promise<T>): Promise<T> {
-    const behind = called(method).then(
+    const behind = this.#owner === undefined ? this.answer(called(method)) : this.#settle(called(method));
+    behind.catch(ignore);
+    return behind;
+  }
+
+  #settle<T>(promise: Promise<T>): Promise<T> {
+    return promise.then(
       (value) => (this.#opens() ? value : this.#opened().then(() => value)),
       (error: unknown) => {
         if (this.#opens()) throw error;
         return this.#opened().then(() => Promise.reject(error));
       },
     );
-    behind.catch(ignore);
-    return behind;
+  }
+
+  /**
+   * The promise itself while there is room; one that follows it when the event loop has turned otherwise. Who loops
+   * over promises asks for each of them, so they are counted as they are asked for, and cost nothing more.
+   */
+  answer<T>(promise: Promise<T>): Promise<T> {
+    if (this.#opens()) return promise;
+    promise.catch(ignore);
+    return this.#opened().then(() => promise);
   }
 
   /** Calls when agent or tool code may run: now, or when the event loop has turned. */

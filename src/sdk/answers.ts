@@ -7,9 +7,14 @@ import type { Json } from "../core/model/prompt.ts";
 import type { AnswerReceipt, QuestionReply } from "../core/model/question.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { AnswerOptions, AnswersControl, ApprovalOptions } from "../ports/control.ts";
+import { yieldEach } from "./yielding.ts";
 
 export class Answers implements AnswersControl {
   readonly #engine: Engine;
+
+  static {
+    yieldEach(Answers, (answers) => answers.#engine.handles.gate);
+  }
 
   constructor(engine: Engine) {
     this.#engine = engine;

@@ -25,7 +25,6 @@ import type { Made } from "../engine/acceptance.ts";
 import type { PromptReceipt } from "../engine/cancels.ts";
 import { Engine } from "../engine/engine.ts";
 import { startWatcher } from "../engine/loop-watch.ts";
-import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { type ShutdownMode, type ShutdownReport, shutDown } from "../engine/shutdown.ts";
 import type {
   AllEventsOptions,
@@ -55,6 +54,7 @@ import { callView, cancelCall } from "./call.ts";
 import { type ChooseDirectory, directoryChoice } from "./directories.ts";
 import type { DirectoryService } from "./directory-service.ts";
 import { HiddenFiles } from "./hidden-files.ts";
+import { harmless, processNotices } from "./listeners.ts";
 import { lazySpawner } from "./open-spawner.ts";
 import { openStore } from "./open-store.ts";
 import { OpenStores } from "./open-stores.ts";
@@ -62,6 +62,7 @@ import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
 import { checkTitle, promptSessionId, sessionId, sessionPrefix } from "./session-names.ts";
+import { yieldEach } from "./yielding.ts";
 
 const FILES = new OpenStores<Belay>();
 
@@ -161,6 +162,10 @@ export class Belay implements BelayControl {
   readonly #closed = Promise.withResolvers<void>();
   #closing: Promise<ShutdownReport> | undefined;
   #hurry: () => void = () => {};
+
+  static {
+    yieldEach(Belay, (belay) => belay.#engine.handles.gate, ["cancelAll"]);
+  }
 
   constructor({ engine, directory, meter, stopAlls, hidden, service, onClosing }: BelayParts) {
     this.#hidden = hidden;
@@ -282,7 +287,7 @@ export class Belay implements BelayControl {
 
   /** Stops everything, everywhere here: what was accepted before, and nothing after. */
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
-    return ignoreUnhandled(cancelAll(this.#engine, this.#stopAlls, options));
+    return cancelAll(this.#engine, this.#stopAlls, options);
   }
 
   /** What is going on: an explanation of each session that is busy or has processes. */
@@ -373,28 +378,6 @@ export class Belay implements BelayControl {
   [HIDE_PATHS](paths: readonly string[]): void {
     this.#hidden?.add(paths);
   }
-}
-
-const processNotices =
-  (notify: Notify) =>
-  (message: string, warning?: true): void =>
-    notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
-
-/** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
-function harmless<A extends readonly unknown[]>(
-  listener: ((...told: A) => void) | undefined,
-  hurt: (error: unknown, ...told: A) => void,
-): ((...told: A) => void) | undefined {
-  if (listener === undefined) return undefined;
-  return (...told) => {
-    try {
-      // Its type says nothing of promises; an async function is given all the same.
-      const answer: unknown = listener(...told);
-      if (answer instanceof Promise) answer.catch((error: unknown) => hurt(error, ...told));
-    } catch (error) {
-      hurt(error, ...told);
-    }
-  };
 }
 
 const ignore = (): void => {};

@@ -23,20 +23,24 @@ import { gone } from "../engine/shutdown-errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AwaitedOutcome, CancelOptions, RunControl } from "../ports/control.ts";
 import { readRun } from "./read-run.ts";
+import { yieldEach } from "./yielding.ts";
 
 export class RunHandle implements RunControl {
   readonly sessionId: SessionId;
-  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
-  readonly accepted: Promise<Accepted>;
   readonly #engine: Engine;
+  readonly #accepted: Promise<Accepted>;
   #id: RunId;
   #outcome: Promise<Outcome> | undefined;
+
+  static {
+    yieldEach(RunHandle, (run) => run.#engine.handles.gate, ["accepted", "outcome", "cancel"]);
+  }
 
   constructor(engine: Engine, begun: Begun) {
     this.#engine = engine;
     this.sessionId = begun.sessionId;
     this.#id = begun.runId;
-    this.accepted = ignoreUnhandled(
+    this.#accepted = ignoreUnhandled(
       begun.accepted.then((accepted) => {
         this.#id = accepted.runId;
         return accepted;
@@ -49,26 +53,27 @@ export class RunHandle implements RunControl {
     return this.#id;
   }
 
+  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
+  get accepted(): Promise<Accepted> {
+    return this.#accepted;
+  }
+
   /** Resolves with this run's own outcome, once it is durable. Rejects only if the prompt was refused. */
   get outcome(): Promise<Outcome> {
-    this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#await(runId)));
+    this.#outcome ??= this.#accepted.then(({ runId }) => this.#await(runId));
     return this.#outcome;
   }
 
   /** As it stands. */
   async row(): Promise<RunRow> {
-    const { runId } = await this.accepted;
+    const { runId } = await this.#accepted;
     const row = await this.#engine.store.run(runId);
     if (row === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
     return row;
   }
 
   /** Stops this run and no other, also before its acceptance was answered. */
-  cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
-    return ignoreUnhandled(this.#cancel(options));
-  }
-
-  async #cancel(options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> {
+  async cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     const { reason, waitMs, key, ...rest } = optionsOf(options, "cancel() of a run");
     rejectUnknown(rest, "cancel() of a run");
     const why = checkReason(reason);
@@ -84,7 +89,7 @@ export class RunHandle implements RunControl {
     const receipt = await this.#engine.cancel.run(id, reason, once, onStop);
     if (receipt.kind !== "unknown") return receipt;
     // A prompt that only repeats an earlier one stops that one's run; one that was refused stops nothing.
-    const { runId } = await this.accepted.catch(() => ({ runId: id }));
+    const { runId } = await this.#accepted.catch(() => ({ runId: id }));
     if (runId === id) return receipt;
     // The caller's own key stands for the stop by the first id; a repetition of both gets the same answers.
     const key = once === undefined ? undefined : this.#engine.digest(`${once} ${runId}`);
@@ -107,7 +112,7 @@ export class RunHandle implements RunControl {
 
   /** What is known of it now: prompt, key, times, outcome, text, usage, calls. */
   async view(): Promise<RunView> {
-    const { runId } = await this.accepted;
+    const { runId } = await this.#accepted;
     return (await readRun(this.#engine, runId)).view;
   }
 
@@ -122,7 +127,7 @@ export class RunHandle implements RunControl {
 
   async *#follow(deltas: "with" | "without", stop: Stop): AsyncGenerator<Recorded | Delta | Gap, void> {
     // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
-    const after = this.accepted.then(({ seq }) => seq - 1);
+    const after = this.#accepted.then(({ seq }) => seq - 1);
     const events = this.#engine.follow(this.sessionId, { after, signal: undefined, deltas });
     stop.onStop(() => void events.return());
     for await (const event of events) {

@@ -10,10 +10,15 @@ import { findProcess, ProcessHandle } from "../engine/process/process-handle.ts"
 import { checkCommand, checkStart } from "../engine/process/validate-process.ts";
 import type { ProcessesControl } from "../ports/control.ts";
 import type { CommandLine, ProcessInfo, StartOptions } from "../ports/spawner.ts";
+import { yieldEach } from "./yielding.ts";
 
 export class SessionProcesses implements ProcessesControl {
   readonly #engine: Engine;
   readonly #session: SessionId;
+
+  static {
+    yieldEach(SessionProcesses, (processes) => processes.#engine.handles.gate);
+  }
 
   constructor(engine: Engine, session: SessionId) {
     this.#engine = engine;

@@ -35,7 +35,6 @@ import { pagedItems } from "../engine/log/paged-items.ts";
 import { readAll } from "../engine/log/replay.ts";
 import type { SessionState } from "../engine/log/session-state.ts";
 import type { Stoppable } from "../engine/log/stoppable-generator.ts";
-import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { runningSince } from "../engine/work/start-times.ts";
 import type {
   AwaitedOutcome,
@@ -55,12 +54,17 @@ import type { SessionRow } from "../ports/store.ts";
 import { cancelSessionCall, sessionCall } from "./call.ts";
 import { checkWait, RunHandle, runHandle, WaitLimit, waitFor, waitForAll } from "./run.ts";
 import { SessionProcesses } from "./session-processes.ts";
+import { yieldEach } from "./yielding.ts";
 
 export class Session implements SessionControl {
   readonly id: SessionId;
   readonly queue: Queue;
   readonly processes: SessionProcesses;
   readonly #engine: Engine;
+
+  static {
+    yieldEach(Session, (session) => session.#engine.handles.gate, ["cancel"]);
+  }
 
   constructor(engine: Engine, id: SessionId) {
     this.#engine = engine;
@@ -92,11 +96,7 @@ export class Session implements SessionControl {
    * Stops everything accepted before, and nothing accepted after; also what goes on in the background, unless that is
    * to be kept. An idle session is left as it is.
    */
-  cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
-    return ignoreUnhandled(this.#cancel(options));
-  }
-
-  async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
+  async cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
     const { stop, once, waitMs } = checkSessionStop(options, "cancel()");
     const limit = new WaitLimit(this.#engine.clock, waitMs);
     const receipt = await limit.receipt((onStop) => this.#engine.cancel.session(this.id, stop, once, onStop));
@@ -277,6 +277,10 @@ interface CheckedStop {
 export class Queue implements QueueControl {
   readonly #engine: Engine;
   readonly #session: SessionId;
+
+  static {
+    yieldEach(Queue, (queue) => queue.#engine.handles.gate);
+  }
 
   constructor(engine: Engine, session: SessionId) {
     this.#engine = engine;

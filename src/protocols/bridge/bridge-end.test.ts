@@ -184,6 +184,7 @@ describe("a host that does not read", () => {
     expect(await (await belay.run(row?.id ?? "")).outcome).toMatchObject({ kind: "cancelled" });
     output.read();
     const taken = (): string => output.taken.join("");
+    while (!taken().includes('"id":2,"result"')) await settled();
     host.input.end();
     await host.over;
     const told = taken()

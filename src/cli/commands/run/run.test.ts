@@ -150,8 +150,10 @@ test("without an outcome it is an error, whatever was seen", async () => {
   gone.catch(() => {});
   const control: RunPlace["control"] = Object.create(place.control, {
     prompt: {
-      value: (...words: Parameters<typeof place.control.prompt>) =>
-        Object.create(place.control.prompt(...words), { outcome: { value: gone } }),
+      value: (...words: Parameters<typeof place.control.prompt>) => {
+        const run = place.control.prompt(...words);
+        return Object.create(run, { accepted: { value: run.accepted }, outcome: { value: gone } });
+      },
     },
   });
   heardOn(process.stderr);

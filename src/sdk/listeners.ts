@@ -1,0 +1,24 @@
+// Functions that a host gives us to be told something: called so that they can hurt nobody.
+import type { Notify } from "../ports/hooks.ts";
+
+export const processNotices =
+  (notify: Notify) =>
+  (message: string, warning?: true): void =>
+    notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
+
+/** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
+export function harmless<A extends readonly unknown[]>(
+  listener: ((...told: A) => void) | undefined,
+  hurt: (error: unknown, ...told: A) => void,
+): ((...told: A) => void) | undefined {
+  if (listener === undefined) return undefined;
+  return (...told) => {
+    try {
+      // Its type says nothing of promises; an async function is given all the same.
+      const answer: unknown = listener(...told);
+      if (answer instanceof Promise) answer.catch((error: unknown) => hurt(error, ...told));
+    } catch (error) {
+      hurt(error, ...told);
+    }
+  };
+}
