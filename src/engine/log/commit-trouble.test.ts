@@ -461,4 +461,28 @@ describe("a store that does not say what it has written", () => {
     expect(writer.kept).toEqual([cancel("run_1"), cancel("run_2")]);
     expect(writer.reported.at(-1)).toBe("fenced");
   });
+
+  test.each([
+    ["of the run", cancel("run_2")],
+    ["of the session", cancelSession],
+  ])(
+    "G28: a stop %s that was told as carried out holds, though the interrupt before it is refused",
+    async (_, stop) => {
+      const writer = await new Writer().begin("run_1");
+      await writer.submit({ type: "start" });
+      await writer.submit({ ...accept("run_2"), delivery: "steer" });
+      writer.store.plan("append", 1, { kind: "fail", code: "unavailable" });
+      // With the interrupt the end of the turn ends run_1, and run_2 waits in the queue; without it run_1 takes run_2.
+      const interrupt = writer.submit({ ...accept("run_3"), delivery: "interrupt" });
+      void writer.submit({ ...settleTurn, end: { ...settleTurn.end, next: "turn" } });
+      await Promise.all([
+        expect(writer.submit(stop)).rejects.toMatchObject({ hint: STOP_UNRECORDED }),
+        expect(interrupt).rejects.toMatchObject({ code: "unavailable" }),
+      ]);
+      await writer.clock.advance(50);
+      const { events } = await writer.log.read("ses_1", { after: 0, limit: 100 });
+      const ends = events.filter((event) => event.type === "run.settled" && event.runId === "run_2");
+      expect(ends).toMatchObject([{ outcome: { kind: "cancelled" } }]);
+    },
+  );
 });

@@ -308,7 +308,7 @@ export class Commit {
     lane.flight = undefined;
     lane.pending = [];
     lane.decided = lane.durable;
-    for (const entry of stopsBeforeEnds(entries)) this.#tryApply(lane, entry);
+    for (const entry of stopsBeforeEnds(lane, entries)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     if (lane.pending.length === 0) this.#rest(lane);
@@ -336,7 +336,7 @@ export class Commit {
     // @fault refused-prompt-stays-decided, refused-stays-decided
     lane.decided = unknown === undefined ? lane.durable : unknown.after;
     // @fault refused-and-recorded
-    for (const entry of stopsBeforeEnds(again)) if (keeps(entry) || mayLand(entry)) this.#tryApply(lane, entry);
+    for (const entry of stopsBeforeEnds(lane, again)) if (keeps(entry) || mayLand(entry)) this.#tryApply(lane, entry);
     this.#flushSoon(lane);
     this.#then.caughtUp(lane);
     if (lane.pending.length === 0 && lane.health.kind === "refusing") this.#rest(lane);

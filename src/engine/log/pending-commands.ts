@@ -3,6 +3,7 @@
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
 import type { Command, CommandOf } from "../../core/model/command.ts";
 import { processId, type QuestionId, type RunId, runOf, type Work } from "../../core/model/ids.ts";
+import type { Lane } from "../../core/model/lane.ts";
 import { keep } from "../../core/model/memo.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { KeyedRun, StoreKnows } from "../../core/model/rows.ts";
@@ -88,11 +89,36 @@ export const unrecordedStop = (error: ControlError): ControlError =>
  * is recorded in front of the ends of the run that was live then, even those received before it. Without a request that
  * was never written, such an end could settle the run before its stop.
  */
-export function stopsBeforeEnds(entries: readonly Pending[]): readonly Pending[] {
+export function stopsBeforeEnds({ durable }: SessionState, entries: readonly Pending[]): readonly Pending[] {
   if (!entries.some(({ isReported }) => isReported)) return entries; // @fault reported-stop-behind-an-end
   const ordered: Pending[] = [];
   for (const entry of entries) ordered.splice(placeOf(entry, ordered), 0, entry);
-  return ordered;
+  return waitingStoppedFirst(ordered, durable);
+}
+
+/**
+ * A run that waits in the log, and was told to be stopped, is stopped in front of the ends of the live run: decided
+ * again, without a prompt that was refused, such an end may take it into the live run.
+ */
+function waitingStoppedFirst(ordered: readonly Pending[], { live, queue, steers }: Lane): readonly Pending[] {
+  const first = live === undefined ? -1 : ordered.findIndex(({ command }) => isEndIn(live.id, command));
+  if (first === -1) return ordered;
+  const waiting = new Set([...queue, ...steers].map(({ id }) => id));
+  const stopped = (entry: Pending): readonly RunId[] => (entry.isReported === true ? (entry.covered?.runs ?? []) : []);
+  for (const run of ordered.slice(0, first).flatMap(stopped)) waiting.delete(run);
+  const stops = ordered.slice(first).flatMap((entry) => {
+    const runs = stopped(entry).filter((run) => waiting.delete(run));
+    return runs.flatMap((run) => stopOf(run, entry));
+  });
+  return ordered.toSpliced(first, 0, ...stops);
+}
+
+/** The stop of one run, out of one that covered it. */
+function stopOf(runId: RunId, { command }: Pending): readonly Pending[] {
+  if (command === undefined || !("reason" in command)) return [];
+  const unheard = { resolve: ignore, reject: ignore, decided: undefined, answer: undefined, events: [], memos: [] };
+  const covered = { runs: [runId], work: [], processes: [] };
+  return [{ ...unheard, covered, isReported: true, command: { type: "cancel-run", runId, reason: command.reason } }];
 }
 
 /** In front of the ends that it has only ends and stops without effect in between. */
