@@ -18,6 +18,8 @@ interface Parts {
   readonly facts: Facts;
   readonly world: ProcessWorld;
   readonly life: () => Life;
+  /** The stop that was received before a process with this command came into being, if it covers that. */
+  readonly stoppedBefore: (one: ProcessFacts, command: string) => string | undefined;
   readonly violate: (rule: string, message: string) => void;
 }
 
@@ -170,6 +172,8 @@ export class ProcessObserver implements ProcessWatch {
       return;
     }
     if (one.settled !== undefined) this.#violate("G11", `${id} was started after its end was recorded.`);
+    const stop = this.#parts.stoppedBefore(one, String(child.request.command));
+    if (stop !== undefined) this.#violate("G11", `${id} was started after ${stop} was received.`);
     // An interrupt stops it once the engine has heard that it is durable.
     const run = this.#facts.runs.get(this.#facts.works.get(one.owner as CallId)?.runId ?? "run_");
     const interrupted = run?.cancel?.reason.kind === "superseded" && one.cancel === undefined;

@@ -18,7 +18,7 @@ import { ModelObserver } from "./model-observer.ts";
 import { ProcessObserver } from "./process-observer.ts";
 import { ProcessWorld } from "./process-world.ts";
 import type { Disk, Parked, TroubleKind } from "./sim-store.ts";
-import { checkStops, stoppedBefore } from "./stops.ts";
+import { checkStops, processStopsOf, workStopsOf } from "./stops.ts";
 import { TimeObserver } from "./time-observer.ts";
 import { Trace } from "./trace.ts";
 import type { Violation } from "./violation.ts";
@@ -102,7 +102,8 @@ export class Simulation {
       },
     };
     const { world } = this;
-    this.processes = new ProcessObserver({ facts: this.facts, world, life, violate });
+    const stoppedBefore = processStopsOf(this);
+    this.processes = new ProcessObserver({ facts: this.facts, world, life, violate, stoppedBefore });
     world.born = (child) => this.processes.born(child);
     this.stops = new LiveStops({ processes: this.processes, life, violate });
     const { facts, trace, stops } = this;
@@ -118,9 +119,8 @@ export class Simulation {
     const { models } = this;
     const { runLimitMs } = options;
     this.times = new TimeObserver({ facts, life, elapsed, runLimitMs, violate });
-    const before = (actor: Actor): string | undefined => stoppedBefore(actor, this);
     this.witness = new Witness({
-      ...{ facts, processes, models, trace, stops, life, violate, stubborn, began, stoppedBefore: before },
+      ...{ facts, processes, models, trace, stops, life, violate, stubborn, began, stoppedBefore: workStopsOf(this) },
     });
     this.life = this.#newLife(1);
   }

@@ -84,6 +84,19 @@ describe("a store that refuses", () => {
   });
 });
 
+test("G33: a session that sends again and again within a second to a store that refuses is a violation", async () => {
+  const { simulation, trouble, session } = await inTrouble({ kind: "refusing", code: "store_full" });
+  for (let sent = 1; sent <= 7; sent += 1) {
+    expect(simulation.violations).toEqual([]);
+    simulation.life.store.append({ session, expected: 1, events: [], at: 0 }).catch(() => undefined);
+    await trouble.take(waiting(simulation, "append"));
+    simulation.clock.tick(100);
+  }
+  expect(simulation.violations).toMatchObject([
+    { rule: "G33", message: expect.stringContaining("7 times in a second") },
+  ]);
+});
+
 test.each([
   [true, 1],
   [false, 0],

@@ -19,6 +19,9 @@ export interface StoreTroubleTally {
 /** Appends of one session that may follow each other without a pause, each after the refusal of the one before it. */
 const RESENDS_MAX = 8;
 
+/** Instants of one second of the clock at which a session may send to a store that refuses. The pauses double. */
+const SENDS_PER_SECOND_MAX = 6;
+
 const WRITES: ReadonlySet<Verb> = new Set(["append", "claim", "renew", "release"]);
 
 export class StoreTrouble {
@@ -29,6 +32,9 @@ export class StoreTrouble {
   #earlier: ReadonlySet<Parked> = new Set();
   /** When the append of a session that is late lands. */
   readonly #landsAt = new Map<string, number>();
+  /** When each session of this life was refused an append, by the second. */
+  readonly #refusedAt = new Map<SessionId, readonly number[]>();
+  #life = 0;
   #steps = 0;
   #on = false;
 
@@ -120,12 +126,26 @@ export class StoreTrouble {
       this.tally.refused += 1;
       simulation.fail(next, options.code);
       if (parked.verb !== "append") return;
+      if (sent === 1) this.#count(parked.about as SessionId);
       await simulation.drain();
       next = this.#append(parked.about as SessionId, options);
       if (sent <= RESENDS_MAX || next === undefined) continue;
       simulation.violate("G28", `${parked.about} sent ${sent} appends without a pause to a store that refuses.`);
       return;
     }
+  }
+
+  /** A new life knows nothing of the pauses of the one before it. */
+  #count(session: SessionId): void {
+    const { life, clock } = this.#simulation;
+    if (life.number !== this.#life) this.#refusedAt.clear();
+    this.#life = life.number;
+    const now = clock.elapsed();
+    const last = [...(this.#refusedAt.get(session) ?? []), now].filter((at) => now - at < 1_000);
+    this.#refusedAt.set(session, last);
+    const sent = new Set(last).size;
+    if (sent <= SENDS_PER_SECOND_MAX) return;
+    this.#simulation.violate("G33", `${session} sent ${sent} times in a second to a store that refuses.`);
   }
 
   /** Not one that was sent before the trouble, or has been written: it cannot be refused. */

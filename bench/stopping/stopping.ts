@@ -10,6 +10,9 @@ const PARTS = ["streams", "calls", "storms", "deltas", "runs", "browser"];
 const GOALS: readonly { readonly of: keyof Figures; readonly figure: string; readonly atMost: number }[] = [
   { of: "ours", figure: "streamsReceiptsMs", atMost: 100 },
   { of: "ours", figure: "streamsOutcomesMs", atMost: 300 },
+  // A thousand cancels of single calls at once: what they cost, and how long another session waits meanwhile.
+  { of: "ours", figure: "singleCallsCpuMs", atMost: 150 },
+  { of: "ours", figure: "singleCallsOtherSessionMs", atMost: 150 },
   // The whole tree is dead within 2 s of a cancel, also while other trees fork as fast as they can (G19).
   { of: "ours", figure: "stormsCancelToDeadMaxMs", atMost: 2_000 },
   { of: "ratios", figure: "deltasReadingVsNone", atMost: 1.5 },

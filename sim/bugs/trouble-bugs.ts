@@ -26,6 +26,11 @@ const TROUBLE: readonly Bug[] = [
     "A stop that was carried out and not recorded is forgotten when the worker loses the session.",
     (at) => at.condition().become("true"),
   ),
+  mistake(
+    "retry-pause-of-a-millisecond",
+    "A store that refuses is asked again after a millisecond, however often it has refused.",
+    (at) => at.value().operand(1, 2).become("1"),
+  ),
   mistake("refused-start-repeated-at-once", "A start that the store has refused is sent again without a pause.", (at) =>
     at.value().value().operand(1, 2).operand(1, 2).drop(),
   ),

@@ -5,7 +5,16 @@ import { openTestBelay } from "../../test/fixtures/belay.ts";
 import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISES_MAX } from "../core/limits.ts";
 import type { LiveCall, Turn } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CallProcesses, OutputFile, ProcessHandle, TurnProcesses } from "../ports/spawner.ts";
+import type {
+  CallProcesses,
+  Child,
+  OutputFile,
+  ProcessHandle,
+  ProcessTree,
+  Spawner,
+  SpawnRequest,
+  TurnProcesses,
+} from "../ports/spawner.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
@@ -38,6 +47,11 @@ const ofHandle = {
   read: (handle) => handle.read(),
   follow: (handle) => handle.follow({ signal: AbortSignal.abort() }).next(),
 } satisfies Cases<ProcessHandle>;
+
+const ofTree = {
+  members: (tree) => tree.members(),
+  endOthers: (tree) => tree.endOthers([], { graceMs: 0, limitMs: 0 }),
+} satisfies Cases<ProcessTree>;
 
 const ofFile = { read: (file) => file.read() } satisfies Cases<OutputFile>;
 
@@ -88,6 +102,21 @@ async function file(holder: { readonly processes: TurnProcesses }): Promise<Outp
   return output;
 }
 
+async function treeOf(holder: { readonly processes: TurnProcesses }): Promise<ProcessTree> {
+  const { tree } = await started(holder);
+  if (tree === undefined) throw new Error("It has no tree.");
+  return tree;
+}
+
+/** Its processes are of a tree that can be listed. */
+function spawnerWithTrees(): Spawner {
+  const spawner = scriptedSpawner({ clock: systemClock });
+  const tree: ProcessTree = { members: async () => [], endOthers: async () => ({ ended: [], left: [], sure: true }) };
+  const spawn = async (request: SpawnRequest): Promise<Child> => Object.assign(await spawner.spawn(request), { tree });
+  const { tier, mechanism } = spawner;
+  return { tier, mechanism, spawn, output: (id) => spawner.output(id), close: () => spawner.close() };
+}
+
 /** Refused for its form, before anything is asked of the engine. */
 const wrong = {
   call: (turn) => turn.call("again", {}, "no function" as never),
@@ -103,6 +132,7 @@ const turnCases: readonly (readonly [string, Prepare<Turn>])[] = [
   ...cases("a turn's handle.", ofHandle, (turn: Turn) => started(turn)),
   ...cases("a turn's handle of what has ended.", ofHandle, (turn: Turn) => ended(turn)),
   ...cases("a turn's output.", ofFile, (turn: Turn) => file(turn)),
+  ...cases("a turn's tree.", ofTree, (turn: Turn) => treeOf(turn)),
 ];
 const callCases: readonly (readonly [string, Prepare<LiveCall>])[] = [
   ...cases("call.", ofCall, (call: LiveCall) => call),
@@ -110,6 +140,7 @@ const callCases: readonly (readonly [string, Prepare<LiveCall>])[] = [
   ...cases("a call's handle.", ofHandle, (call: LiveCall) => started(call)),
   ...cases("a call's handle of what has ended.", ofHandle, (call: LiveCall) => ended(call)),
   ...cases("a call's output.", ofFile, (call: LiveCall) => file(call)),
+  ...cases("a call's tree.", ofTree, (call: LiveCall) => treeOf(call)),
 ];
 
 /** Without a gate the loop ends here, and the test fails instead of hanging. */
@@ -135,7 +166,7 @@ const timer = (): Promise<void> => new Promise((resolve) => systemClock.after(0,
 describe.concurrent("G12: code that tries again after its stop delays no timer, no other session, and is named", () => {
   /** Cancels a run whose turn or tool tries again without end, and says how it ended. */
   const cancelled = async (loop: Loop, act: (turn: Turn) => Promise<undefined>) => {
-    const spawner = scriptedSpawner({ clock: systemClock });
+    const spawner = spawnerWithTrees();
     const { belay, began } = await openTestBelay({ loop: act }, { processes: { spawner }, graceMs: 20 });
     const session = await belay.createSession();
     const other = await belay.createSession();
@@ -181,7 +212,7 @@ describe.concurrent("G12: code that tries again after its stop delays no timer, 
 
 describe("G12: an agent that polls without a pause does not starve timers", () => {
   test.each(turnCases)("%s", async (_, prepare) => {
-    const spawner = scriptedSpawner({ clock: systemClock });
+    const spawner = spawnerWithTrees();
     const loop = new Loop();
     const poll = async (turn: Turn): Promise<string> => {
       await loop.run(await prepare(turn));

@@ -222,6 +222,15 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
+  test("G12: one that is stopped alone is killed when its own grace is over, however long that of the work is", async () => {
+    const { belay } = await house({}, { graceMs: 600_000, processes: { graceMs: 20 } });
+    const session = await belay.createSession();
+    const deaf = await session.processes.start("trap '' TERM; echo deaf; while :; do sleep 1; done");
+    await heard(deaf, "deaf");
+    await deaf.cancel();
+    expect(await deaf.wait()).toMatchObject({ outcome: { kind: "cancelled" }, exit: { signal: "SIGKILL" } });
+  });
+
   test("a call that returns while its process goes on takes it along", async () => {
     const id = mark();
     const { belay } = await house({

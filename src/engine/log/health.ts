@@ -39,6 +39,7 @@ export const isUnwritten = ({ code }: ControlError): boolean => WROTE_NOTHING.ha
 /** The health after another failure. Once a batch is in doubt it stays so until the log has been read. */
 export function afterFailure(health: Health, error: ControlError, scope: Refused, now: number): Health {
   const failures = health.kind === "well" ? 0 : health.failures;
+  // @fault retry-pause-of-a-millisecond
   const until = now + Math.min(RETRY_FIRST_MS * 2 ** failures, RETRY_LAST_MS);
   const next = { error, until, failures: Math.min(failures + 1, 16) };
   // @fault lost-answer-taken-for-no
