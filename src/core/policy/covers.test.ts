@@ -27,7 +27,17 @@ import { type Given, given, givenNoSession } from "../../testing/given.ts";
 import type { CancelReason } from "../model/cancel.ts";
 import type { Command } from "../model/command.ts";
 import type { Event } from "../model/event.ts";
-import { type Coverage, covers, mayBegin, mayStart, mayStop, stopReason } from "./covers.ts";
+import {
+  type Coverage,
+  covers,
+  goesOn,
+  isCallStopRefusable,
+  isRequested,
+  mayBegin,
+  mayStart,
+  mayStop,
+  stopReason,
+} from "./covers.ts";
 import { decide } from "./decide.ts";
 
 const CALL = "call_a.1";
@@ -260,6 +270,39 @@ describe("mayStop(): a stop is carried out at once, unless the store can still r
     const another = given(...running("run_z")).and(cancelRun("run_z"));
     expect(mayStop(interrupted.lane, another.lane, superseded)).toBe(false);
   });
+});
+
+describe("isCallStopRefusable(): nothing of a call begins while a stop of it can still be refused", () => {
+  const stopped = withCall.and(cancelCall(CALL));
+  test.each([
+    ["of the call, not durable", stopped, withCall, true],
+    ["of its run, not durable", withCall.and(cancelRun("run_a")), withCall, true],
+    ["of the call, durable", stopped, stopped, false],
+    ["none", withCall, withCall, false],
+    ["of the call, which only the log knows", withCall, stopped, false],
+  ] as const)("%s", (_, decided, durable, expected) => {
+    expect(isCallStopRefusable(decided.lane, durable.lane, CALL)).toBe(expected);
+  });
+});
+
+describe("goesOn(): a call whose stop may wait goes on as far as the log knows", () => {
+  const interrupted = withCall.and(accept("run_b", { delivery: "interrupt" }));
+  test.each([
+    ["nothing is stopped", withCall, withCall, true],
+    ["an interrupt that is not durable", interrupted, withCall, true],
+    ["an interrupt that is durable", interrupted, interrupted, false],
+    ["a stop of its run that is not durable", withCall.and(cancelRun("run_a")), withCall, false],
+    ["a stop of the call that is durable", withCall, withCall.and(cancelCall(CALL)), false],
+    ["a request that is not durable", withCall, live, false],
+    ["no live run", given(), withCall, false],
+  ] as const)("%s", (_, decided, durable, expected) => {
+    expect(goesOn(decided.lane, durable.lane, CALL)).toBe(expected);
+  });
+});
+
+test("isRequested(): from the request of a call to its end", () => {
+  const states = [live, withCall, withCall.and(settleCall(CALL)), given()];
+  expect(states.map(({ lane }) => isRequested(lane, CALL))).toEqual([false, true, false, false]);
 });
 
 describe("mayStart(): a process is started when its request is durable and no stop of it is decided", () => {

@@ -93,6 +93,20 @@ const NOTHING: Coverage = { runs: [], work: [], processes: [] };
 export const mayStop = (decided: Lane, durable: Lane, reason: CancelReason): boolean =>
   reason.kind !== "superseded" || (durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
 
+/** Whether a stop of a call, or of its run, is decided that can still be refused: nothing of it begins meanwhile. */
+export const isCallStopRefusable = (decided: Lane, durable: Lane, id: CallId): boolean =>
+  isCallStopped(decided, id) && !isCallStopped(durable, id);
+
+const isCallStopped = ({ live: run }: Lane, id: CallId): boolean =>
+  run?.phase === "stopping" || run?.live.find((call) => call.id === id)?.phase === "stopping";
+
+/** Whether a call goes on as far as the log knows, in a run that goes on: one whose stop can be refused does. */
+export function goesOn(decided: Lane, durable: Lane, id: Work): boolean {
+  const run = decided.live;
+  const isRunGoing = run?.phase === "running" || (run?.phase === "stopping" && !mayStop(decided, durable, run.reason));
+  return isRunGoing && durable.live?.live.find((call) => call.id === id)?.phase === "running";
+}
+
 /** The same for a process. Like its run, it may be over in one of the two states. */
 export function mayStopProcess(decided: Lane, durable: Lane, id: ProcessId): boolean {
   const reason = processStop(decided, id);
@@ -117,6 +131,9 @@ function isWanted({ live: run }: Lane, work: Work): boolean {
   if (run?.phase !== "running") return false;
   return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
 }
+
+/** Whether a call was requested and has not settled. */
+export const isRequested = ({ live }: Lane, id: Work): boolean => live?.live.some((call) => call.id === id) === true;
 
 /** Whether a process may be started: its request is durable, and no stop of it is decided. */
 export function mayStart(decided: Lane, durable: Lane, id: ProcessId): boolean {

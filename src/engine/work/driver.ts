@@ -11,8 +11,7 @@ import { RETURN_MS } from "../../core/limits.ts";
 import type { CancelReason } from "../../core/model/cancel.ts";
 import type { Event } from "../../core/model/event.ts";
 import { type CallId, runOf, type Work } from "../../core/model/ids.ts";
-import type { Lane } from "../../core/model/lane.ts";
-import { mayBegin, mayStop } from "../../core/policy/covers.ts";
+import { goesOn, isRequested, mayBegin, mayStop } from "../../core/policy/covers.ts";
 import { demand, demandAfter } from "../../core/policy/demand.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SessionState } from "../log/session-state.ts";
@@ -66,7 +65,7 @@ export class Driver {
       const work = this.#world.handle(lane, effect.work);
       if (work === undefined) {
         // @fault unrecorded-call-stays-open
-        if (asksFor(lane.durable, effect.work)) this.#world.unbegun(lane, effect.work);
+        if (isRequested(lane.durable, effect.work)) this.#world.unbegun(lane, effect.work);
       } else if (effect.type === "stop") {
         if (!onlyWaits(lane, work)) this.stop(lane, work, effect.reason); // @fault stopped-before-it-is-known
       } else if (work.phase === "waiting") {
@@ -226,19 +225,11 @@ const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.ph
 /** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
 function onlyWaits(lane: SessionState, { id, waits, phase }: LiveWork): boolean {
   const idle = waits === "approval" || phase === "waiting";
-  return idle && goesOn(lane) && lane.durable.live?.live.find((call) => call.id === id)?.phase === "running";
-}
-
-/** A run whose stop can still be refused goes on like any other. */
-function goesOn({ decided, durable }: SessionState): boolean {
-  const run = decided.live;
-  return run?.phase === "running" || (run?.phase === "stopping" && !mayStop(decided, durable, run.reason));
+  return idle && goesOn(lane.decided, lane.durable, id);
 }
 
 /** The log may hold a stop that is not known here: then nothing begins before it has been read. */
 const begins = ({ health, decided, durable }: SessionState, work: Work): boolean =>
   health.kind !== "unknown" && mayBegin(decided, durable, work);
-
-const asksFor = (lane: Lane, work: Work): boolean => lane.live?.live.some((call) => call.id === work) === true;
 
 const nothing = (): void => {};

@@ -5,9 +5,9 @@ import { checkCallJson, invalid } from "../../core/input.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../../core/limits.ts";
 import { type CancelReason, type Outcome, who } from "../../core/model/cancel.ts";
 import type { CallId } from "../../core/model/ids.ts";
-import type { Lane } from "../../core/model/lane.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
+import { isCallStopRefusable } from "../../core/policy/covers.ts";
 import { isUndecided } from "../../core/policy/decide-question.ts";
 import type { CallEnd } from "../../core/policy/decide-run.ts";
 import type { Approval, ApprovalOption, CallRequest, CallResult } from "../../ports/agent.ts";
@@ -180,9 +180,7 @@ export class LiveCall extends RunWork {
   /** Some stops can still be refused, and stop nothing before they are durable; but nothing begins meanwhile. */
   #isInDoubt(): boolean {
     const { decided, durable, health } = this.lane;
-    const stops = ({ live: run }: Lane): boolean =>
-      run?.phase === "stopping" || run?.live.find((call) => call.id === this.id)?.phase === "stopping";
-    return health.kind === "unknown" || (stops(decided) && !stops(durable));
+    return health.kind === "unknown" || isCallStopRefusable(decided, durable, this.id);
   }
 
   /** Rejects if it will never be known here. */
