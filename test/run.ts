@@ -74,7 +74,7 @@ const LANES: Readonly<Record<string, () => Promise<void>>> = {
     ]);
   },
   slow: async () => {
-    await runTrack([prepare], false);
+    await runTrack([prepare, program("runtimes the tests need", "test/runtimes/install.ts")], false);
     await beside([tests("slow tests", "slow")], suites);
   },
 };

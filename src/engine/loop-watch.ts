@@ -9,6 +9,7 @@ import type { RunId, SessionId } from "../core/model/ids.ts";
 import type { BlockedExplained } from "../core/read/explained.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Notify } from "../ports/hooks.ts";
+import { workerFile } from "../system/worker-file.ts";
 import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";
 
 /** A turn or call that runs code of an agent or a tool. */
@@ -162,11 +163,9 @@ function first<T>(all: Iterable<T>, countMax: number): readonly T[] {
 
 /** Undefined: no thread can be started here, as in a bundle that has only one file. */
 export function startWatcher(form: WatchData["form"], shared: SharedArrayBuffer): Watcher | undefined {
-  // Sources run as they are in development; a build has only the compiled modules.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const data: WatchData = { shared, form };
   try {
-    const worker = new Worker(new URL(`./loop-watch-thread.${extension}`, import.meta.url), {
+    const worker = new Worker(workerFile("loop-watch-thread", import.meta.url), {
       workerData: data,
       execArgv: [],
       env: {},

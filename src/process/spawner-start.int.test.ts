@@ -71,7 +71,7 @@ const STOPPED = {
 };
 
 describe("a start that is stopped", () => {
-  test("before anything was made of it makes nothing: nobody looks a second time", async () => {
+  test("before anything was made of it makes nothing, and its signal is looked at once", async () => {
     const spawner = await open();
     const { signal, looks } = abortedAtLook(1);
     const wish = request({ signal });

@@ -23,6 +23,7 @@ import type {
   SpawnRequest,
   Tier,
 } from "../ports/spawner.ts";
+import { runtimeName } from "../system/runtime.ts";
 import { endCgroup } from "./containment/cgroup.ts";
 import type { Containment, HeldTree, LaunchPlan, Wrapped } from "./containment/containment.ts";
 import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./containment/cpu-share.ts";
@@ -105,6 +106,11 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
       hint: elsewhere(process.platform),
     });
   }
+  if (runtimeName() === "deno") {
+    throw new ControlError("uncontained", "Processes cannot be held in Deno: what it starts lacks the pipes for it.", {
+      hint: "Run Belay in Node.js or Bun, or open it without `processes`.",
+    });
+  }
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const dir = realpathSync(options.dir);
   const workspace = await checkWorkingDirectory(undefined, options.workspace);
@@ -119,7 +125,7 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   const choice = await choose({ ...options, processTable: sight, machine, stateDir: dir, workspace });
   const change = noteMechanism(dir, choice.containment.mechanism);
   if (change !== undefined) options.onNotice?.(change);
-  const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps");
+  const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps" || runtimeName() === "bun");
   await pipes.fill();
   // Whatever is still in the ledger is somebody's.
   const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));

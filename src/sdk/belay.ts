@@ -45,6 +45,7 @@ import type { Explanation, Load, Status } from "../ports/explanation.ts";
 import type { Notify } from "../ports/hooks.ts";
 import type { SessionRow } from "../ports/store.ts";
 import { randomIds } from "../system/random-ids.ts";
+import { requireRuntime } from "../system/runtime.ts";
 import { systemClock } from "../system/system-clock.ts";
 import { cancelAll, checkSessionsPage, findIds, findSession, live } from "./all-sessions.ts";
 import { Answers } from "./answers.ts";
@@ -71,6 +72,7 @@ const FILES = new OpenStores<Belay>();
  * already, with the same options, is the same Belay.
  */
 export async function openBelay(options: BelayOptions): Promise<Belay> {
+  requireRuntime();
   const { store } = checkOptions(options);
   if (typeof store !== "string" || store === ":memory:") return open(options);
   return FILES.open(store, options, (closed) => open(options, closed));

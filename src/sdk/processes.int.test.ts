@@ -222,7 +222,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("G12: one that is stopped alone is killed when its own grace is over, however long that of the work is", async () => {
+  test("G12: a process that is stopped alone is killed when `processes.graceMs` is over", async () => {
     const { belay } = await house({}, { graceMs: 600_000, processes: { graceMs: 20 } });
     const session = await belay.createSession();
     const deaf = await session.processes.start("trap '' TERM; echo deaf; while :; do sleep 1; done");

@@ -21,11 +21,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   store: { from: ["core", "ports", "wire"], outside: ["node:"] },
   "store/contract": { from: ["core", "ports", "wire", "store"], outside: ["node:", "vitest"] },
   "store/memory": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
-  "store/sqlite": { from: ["core", "ports", "wire", "store"], outside: ["node:"] },
+  "store/sqlite": { from: ["core", "ports", "system", "wire", "store"], outside: ["node:"] },
   "store/postgres": { from: ["core", "ports", "wire", "store"], outside: ["node:", "pg"] },
   engine: { from: ["core", "ports", "system"], outside: ["node:"] },
   process: { from: ["core", "ports", "system"], outside: ["node:"] },
-  agent: { from: ["core", "ports"], outside: ["node:", "@ai-sdk/provider"] },
+  agent: { from: ["core", "ports", "system"], outside: ["node:", "@ai-sdk/provider"] },
   // A scripted model and its tools, to try Belay without a key. Never part of the public surface.
   demo: { from: ["core", "ports", "agent"], outside: ["node:", "@ai-sdk/provider"] },
   // The engine as a person writes against it: sessions, runs, handles. Like cli, it wires concrete parts.

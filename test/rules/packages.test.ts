@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { OPTIONAL_PACKAGES } from "../../src/core/optional-package.ts";
+import { version } from "../../src/system/version.ts";
 import { ROOT } from "../fixtures/repository.ts";
 
 interface Locked {
@@ -28,6 +29,10 @@ test("openBelay() alone brings three packages, which bring none", () => {
   const installed = locked.filter(([, { dev, optional, devOptional }]) => !dev && !optional && !devOptional);
   expect(installed.map(([path]) => nameOf(path))).toEqual(["commander", "ws", "zod"]);
   expect(Object.keys(about.dependencies)).toEqual(["commander", "ws", "zod"]);
+});
+
+test("the version that Belay says is that of its package", () => {
+  expect(version()).toBe(about.version);
 });
 
 test("what only some uses need is an optional peer, named with the same range where it is missing", () => {

@@ -17,6 +17,7 @@ import { Worker } from "node:worker_threads";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { LiveCall } from "../../ports/agent.ts";
+import { workerFile } from "../../system/worker-file.ts";
 
 /** How long the code may take to stop by itself. Ending the thread takes some ms more, all well within GRACE_MS. */
 export const UNTRUSTED_STOP_MS = 250;
@@ -119,9 +120,7 @@ async function runInThread(
 }
 
 function start(given: Untrusted, errand: Errand): Worker {
-  // Sources run as they are in development; a build has only the compiled modules.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const worker = new Worker(new URL(`./untrusted-thread.${extension}`, import.meta.url), {
+  const worker = new Worker(workerFile("untrusted-thread", import.meta.url), {
     workerData: errand,
     // Without the program's own flags: some of them, like --input-type, no thread can be started with.
     execArgv: [],

@@ -1,8 +1,8 @@
 // Which process holds the lock of a data directory. It leaves no trace.
 import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import type { Owner } from "../../store/sqlite/file/file-identity.ts";
 import { canonicalPath, isAlive, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
+import { DatabaseSync } from "../../store/sqlite/node-sqlite.ts";
 import { errorKindOf } from "../../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {

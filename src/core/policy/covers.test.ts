@@ -285,7 +285,7 @@ describe("isCallStopRefusable(): nothing of a call begins while a stop of it can
   });
 });
 
-describe("goesOn(): a call whose stop may wait goes on as far as the log knows", () => {
+describe("goesOn(): a call whose stop may wait continues as far as the log knows", () => {
   const interrupted = withCall.and(accept("run_b", { delivery: "interrupt" }));
   test.each([
     ["nothing is stopped", withCall, withCall, true],

@@ -37,8 +37,9 @@ export class PipePool {
   #closed = false;
 
   /**
-   * `dir` is made, and is nobody else's; what is left in it of an earlier life is removed. `bare`: it stays empty, for
-   * platforms on which a socket can be opened by name and pipes with names are not known to work.
+   * `dir` is made, and is nobody else's; what is left in it of an earlier life is removed. `bare`: it stays
+   * empty, where a socket can be opened by name and named pipes are not known to work, and in Bun, which does not read
+   * them.
    */
   constructor(dir: string, bare = false) {
     this.#dir = dir;

@@ -6,6 +6,7 @@
 // 2. The process on which a thread is stuck keeps its entry, and its environment is not read until that thread is back.
 // 3. At most STUCK_THREADS_MAX threads are abandoned at once. With that many, looks fail: nothing is reported dead.
 import { Worker } from "node:worker_threads";
+import { workerFile } from "../../system/worker-file.ts";
 import { STALL_MS_MAX, STUCK_THREADS_MAX } from "../limits.ts";
 import type { Seen } from "./proc.ts";
 
@@ -77,8 +78,7 @@ export class ProcessScanner {
 export const PROCESS_SCANNER = new ProcessScanner();
 
 function startThread(): Worker {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const thread = new Worker(new URL(`./scan-worker.${extension}`, import.meta.url), { execArgv: [], env: {} });
+  const thread = new Worker(workerFile("scan-worker", import.meta.url), { execArgv: [], env: {} });
   thread.unref();
   return thread;
 }

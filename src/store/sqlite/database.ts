@@ -1,6 +1,6 @@
 // A connection to SQLite, and how we set one up.
-import { DatabaseSync } from "node:sqlite";
 import { BUSY_MS, CACHE_KIB, CHECKPOINT_PAGES, WAL_BYTES_MAX } from "./limits.ts";
+import { DatabaseSync } from "./node-sqlite.ts";
 
 /** As much of a connection as we use: little enough that a test can stand between us and it. */
 export type Database = Pick<DatabaseSync, "exec" | "prepare" | "close">;

@@ -8,6 +8,7 @@
 
 import { messageOf } from "../../../core/errors.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
+import { workerFile } from "../../../system/worker-file.ts";
 import { type Tool, tool } from "../tool.ts";
 import { untrusted } from "../untrusted.ts";
 import { editFile, writeFile } from "./file-edit.ts";
@@ -156,11 +157,8 @@ const MARKS: Readonly<Record<WalkEntry["kind"], string>> = {
 const entryLine = ({ name, kind }: WalkEntry): string => `${listed(name)}${MARKS[kind]}`;
 
 /** A regular expression is looked for in a thread that can be ended, for it may never come to an end by itself. */
-const searchApart = untrusted({
-  // Sources run as they are in development; a build has only the compiled modules.
-  module: new URL(`./file-search.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
-  name: "searchFiles",
-});
+const searchApart: ReturnType<typeof untrusted> = (...given) =>
+  untrusted({ module: workerFile("file-search", import.meta.url), name: "searchFiles" })(...given);
 
 async function search(context: FileToolsContext, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
   const { query, regex = false, ignoreCase = false, path = ".", pattern } = input;

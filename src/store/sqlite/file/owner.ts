@@ -6,10 +6,10 @@
 // 2. Nobody in this process opens the lock's file by other means: closing it would drop the lock.
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { ControlError } from "../../../core/errors.ts";
 import { type Database, openReadOnly } from "../database.ts";
 import { EPOCH_BLOCK } from "../limits.ts";
+import { DatabaseSync } from "../node-sqlite.ts";
 import { errorKindOf } from "../sqlite-errors.ts";
 import { FileIdentity, HeldDirectory, type Owner } from "./file-identity.ts";
 

@@ -4,7 +4,7 @@
 // 1. Requests are carried out in the order in which they were made.
 // 2. An answer is posted after the commit that it speaks of.
 // 3. If the file could not be opened, every request tries again and says why it failed.
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Bug } from "../../../core/bug.ts";
 import { type ControlError, toControlError } from "../../../core/errors.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
@@ -57,7 +57,9 @@ class WriterWorker {
     return next;
   }
 
+  /** What has gathered. Where the port of a thread is none of Node.js, each request comes by itself. */
   #take(): Ask | undefined {
+    if (!(this.#port instanceof MessagePort)) return undefined;
     return receiveMessageOnPort(this.#port)?.message as Ask | undefined;
   }
 

@@ -5,6 +5,7 @@
 // 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
 import { Worker } from "node:worker_threads";
 import { ControlError } from "../../../core/errors.ts";
+import { workerFile } from "../../../system/worker-file.ts";
 import type { Ask, Reply } from "./message.ts";
 
 type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };
@@ -97,8 +98,6 @@ export class Thread<V extends Verbs<V>> {
 }
 
 function startWorker(entry: ThreadEntry, data: unknown): Running {
-  // Sources run as they are in development; a build has only the compiled modules.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   // Without the program's own flags: some of them, like --input-type, no thread can be started with.
-  return new Worker(new URL(`./${entry}.${extension}`, import.meta.url), { workerData: data, execArgv: [] });
+  return new Worker(workerFile(entry, import.meta.url), { workerData: data, execArgv: [] });
 }
