@@ -28,7 +28,7 @@ export type {
 } from "./core/model/event.ts";
 export type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./core/model/ids.ts";
 export type { InboxItem } from "./core/model/inbox.ts";
-export type { Delivery, Json, Prompt } from "./core/model/prompt.ts";
+export type { Delivery, Json, JsonInput, Prompt } from "./core/model/prompt.ts";
 export type { AnswerReceipt, Question, QuestionOutcome, QuestionReply, Subject } from "./core/model/question.ts";
 export type { CallRow, ProcessRow, RunRow } from "./core/model/rows.ts";
 export type { CallView } from "./core/read/call-view.ts";

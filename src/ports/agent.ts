@@ -2,7 +2,7 @@
 import type { CancelReason, Failure } from "../core/model/cancel.ts";
 import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/model/event.ts";
 import type { CallId, RunId, SessionId, TurnId } from "../core/model/ids.ts";
-import type { Json, Prompt } from "../core/model/prompt.ts";
+import type { Json, JsonInput, Prompt } from "../core/model/prompt.ts";
 import type { QuestionOutcome } from "../core/model/question.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Clock } from "./clock.ts";
@@ -83,7 +83,12 @@ export interface Turn {
   /** Asked, when the turn ends without a result of its own, for what it has cost and what there is of the answer. */
   meter(read: () => Pick<TurnResult, "usage" | "parts" | "model">): void;
   /** Runs one tool. Anyone can cancel it alone; it never throws for a cancel, it answers with what happened. */
-  call(name: string, input: Json, execute: Execute, options?: CallOptions): Promise<CallResult>;
+  call<T>(
+    name: string,
+    input: JsonInput,
+    execute: (call: LiveCall) => Promise<T> | T,
+    options?: CallOptions,
+  ): Promise<CallResult<T extends void ? undefined : T>>;
   /** Takes in what people sent for this run since the last look, oldest first. The inbox goes to the transcript. */
   takeSteers(): Promise<readonly Prompt[]>;
   /** Puts a question to people. Rejects when the turn is stopped. */
@@ -115,7 +120,7 @@ export type QuestionResult =
   /** Somebody took the question back. */
   | { readonly kind: "withdrawn"; readonly reason: CancelReason };
 
-export type Execute = (call: LiveCall) => Promise<Json | undefined | void> | Json | undefined | void;
+export type Execute = (call: LiveCall) => Promise<JsonInput | undefined | void> | JsonInput | undefined | void;
 
 /** A call as the log has it. */
 export interface CallDetails {
@@ -136,9 +141,9 @@ export interface LiveCall extends CallDetails {
   readonly stopping: boolean;
   readonly clock: Clock;
   /** Puts aside what there is so far: kept if the call is stopped. */
-  partial(result: Json): void;
+  partial(result: JsonInput): void;
   /** Tells whoever follows how far it is. Not kept. */
-  progress(data: Json): void;
+  progress(data: JsonInput): void;
   /** Notes what it has changed in the world: told to the model and to people, also if the call is stopped later. */
   changed(what: string): void;
   /** Puts a question to people. Rejects when the call is stopped. */
@@ -201,8 +206,9 @@ export interface CallRequest extends Omit<CallOptions, "again"> {
   readonly execute: Execute;
 }
 
-export type CallResult =
-  | { readonly kind: "completed"; readonly callId: CallId; readonly value: Json | undefined }
+/** `T`: what its function returns. A value that comes from the log, after a crash, is what was recorded then. */
+export type CallResult<T = Json | undefined> =
+  | { readonly kind: "completed"; readonly callId: CallId; readonly value: T }
   | { readonly kind: "failed"; readonly callId: CallId; readonly message: string }
   | {
       readonly kind: "cancelled";

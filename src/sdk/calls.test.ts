@@ -1,5 +1,5 @@
 // One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { type Gate, gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/loop/slots.ts";
 import type { CallId } from "../core/model/ids.ts";
@@ -266,4 +266,32 @@ test("G16: a call that fails around its stop is returned to the turn as it is re
     expect({ steps, kind }).toEqual({ steps, kind: settled?.outcome.kind });
     await belay.close();
   }
+});
+
+test("what a call is given and returns has the types of its function: interfaces, and fields that may be absent", async () => {
+  interface Input {
+    readonly path: string;
+    readonly line?: number;
+  }
+  interface Read {
+    readonly text: string;
+    readonly code?: number | undefined;
+  }
+  const input: Input = { path: "a" };
+  const results: unknown[] = [];
+  const agent: Agent = async (turn) => {
+    const read = await turn.call("read", input, async (): Promise<Read> => ({ text: "x", code: undefined }));
+    if (read.kind === "completed") expectTypeOf(read.value).toEqualTypeOf<Read>();
+    const wrote = await turn.call("write", input, (call) => call.partial(input));
+    if (wrote.kind === "completed") expectTypeOf(wrote.value).toEqualTypeOf<undefined>();
+    results.push(read, wrote);
+    return "done";
+  };
+  const belay = await openBelay({ agent, store: ":memory:" });
+  await belay.prompt("go").outcome;
+  expect(results).toMatchObject([
+    { kind: "completed", value: { text: "x" } },
+    { kind: "completed", value: undefined },
+  ]);
+  await belay.close();
 });

@@ -82,7 +82,7 @@ export class ScriptedTurn {
   /** Asks for a call. Its work is done by `execute`, or, without one, by the test through the handle. */
   call(name: string, input: Json = null, execute?: Execute, options?: CallOptions): ScriptedCall {
     const call = new ScriptedCall(name, input);
-    call.result = this.given.call(name, input, (live) => call.begin(live, execute), options);
+    call.result = this.given.call(name, input, (live) => call.begin(live, execute) as Promise<Json>, options);
     // Whoever does not look at the result is not punished for it.
     call.result.catch(() => undefined);
     this.calls.push(call);

@@ -15,7 +15,7 @@ import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { ControlError, messageOf } from "../../core/errors.ts";
-import type { Json } from "../../core/model/prompt.ts";
+import type { JsonInput } from "../../core/model/prompt.ts";
 import type { LiveCall } from "../../ports/agent.ts";
 import { workerFile } from "../../system/worker-file.ts";
 
@@ -58,7 +58,7 @@ export interface Errand {
 
 /** What the thread says. The last thing is `done` or `failed`. */
 export type WorkerMessage =
-  | { readonly kind: "partial" | "progress"; readonly value: Json }
+  | { readonly kind: "partial" | "progress"; readonly value: JsonInput }
   | { readonly kind: "changed"; readonly what: string }
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly message: string };

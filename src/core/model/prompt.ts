@@ -3,6 +3,12 @@
 /** JSON, as clients and tools exchange it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
+/**
+ * What is given to be recorded as JSON: also an object of an interface, or with optional fields, which TypeScript does
+ * not take for JSON. It is checked when it is given; fields that are undefined are left out.
+ */
+export type JsonInput = Json | object;
+
 export interface Prompt {
   readonly text: string;
   /** Anything else for the agent. Belay carries it and does not look inside. */

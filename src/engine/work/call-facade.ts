@@ -2,7 +2,7 @@
 
 import { checkCallJson } from "../../core/input.ts";
 import type { CallId, RunId, SessionId } from "../../core/model/ids.ts";
-import type { Json } from "../../core/model/prompt.ts";
+import type { Json, JsonInput } from "../../core/model/prompt.ts";
 import type { LiveCall as Facade } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
@@ -12,7 +12,7 @@ type Behind = RunWork &
   Pick<Facade, "input" | "signal" | "processes" | "progress"> & {
     readonly id: CallId;
     approve: NonNullable<Facade["approve"]>;
-    keepPartial(result: Json): void;
+    keepPartial(result: JsonInput): void;
     noteChange(what: string): void;
   };
 

@@ -5,7 +5,7 @@ import { checkCallJson, invalid } from "../../core/input.ts";
 import { CHANGES_MAX, NOTE_CHARS_MAX } from "../../core/limits.ts";
 import { type CancelReason, type Outcome, who } from "../../core/model/cancel.ts";
 import type { CallId } from "../../core/model/ids.ts";
-import type { Json } from "../../core/model/prompt.ts";
+import type { Json, JsonInput } from "../../core/model/prompt.ts";
 import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
 import { isCallStopRefusable } from "../../core/policy/covers.ts";
 import { isUndecided } from "../../core/policy/decide-question.ts";
@@ -87,7 +87,7 @@ export class LiveCall extends RunWork {
     this.#settle(this.#record(this.#end(outcome, this.#partial)));
   }
 
-  keepPartial(result: Json): void {
+  keepPartial(result: JsonInput): void {
     this.#partial = recordableResult(result, `The partial result of ${this.name}`);
   }
 

@@ -6,7 +6,7 @@ import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
 import type { CancelReason, Outcome } from "../../core/model/cancel.ts";
 import type { Delta } from "../../core/model/delta.ts";
 import { type CallId, callId as makeCallId, type TurnId } from "../../core/model/ids.ts";
-import type { Json, Prompt } from "../../core/model/prompt.ts";
+import type { Json, JsonInput, Prompt } from "../../core/model/prompt.ts";
 import type { Run } from "../../core/model/run.ts";
 import type { TurnEnd } from "../../core/policy/decide-run.ts";
 import type { Message } from "../../core/read/transcript.ts";
@@ -231,8 +231,8 @@ export class LiveTurn extends RunWork {
     host.feeds.delta(lane.id, kind === "text" ? delta : { ...delta, kind }, lane.durable.head);
   }
 
-  async call(name: string, given: Json, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
-    const request = checkCall({ ...options, name, input: given, execute });
+  async call(name: string, given: JsonInput, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
+    const request = checkCall({ ...options, name, input: given as Json, execute });
     // @fault finished-call-repeated
     if (this.run.recoveries > 0 && options.again !== "begin") {
       const recorded = await this.#recorded(name, request.input, options);

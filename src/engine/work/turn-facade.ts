@@ -3,17 +3,18 @@
 import { checkNote, invalid } from "../../core/input.ts";
 import { SUMMARY_CHARS_MAX } from "../../core/limits.ts";
 import type { RunId, SessionId, TurnId } from "../../core/model/ids.ts";
-import type { Prompt } from "../../core/model/prompt.ts";
+import type { JsonInput, Prompt } from "../../core/model/prompt.ts";
 import type { Run } from "../../core/model/run.ts";
-import type { RunUsage, Turn } from "../../ports/agent.ts";
+import type { CallOptions, CallResult, Execute, RunUsage, Turn } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RunWork } from "./run-work.ts";
 
 /** The live turn behind the facade. */
 type Behind = RunWork &
-  Pick<Turn, "emit" | "call" | "takeSteers" | "meter" | "processes" | "transcript" | "compact" | "stop"> & {
+  Pick<Turn, "emit" | "takeSteers" | "meter" | "processes" | "transcript" | "compact" | "stop"> & {
     readonly id: TurnId;
     readonly run: Run;
+    call(name: string, input: JsonInput, execute: Execute, options?: CallOptions): Promise<CallResult>;
   };
 
 export class TurnFacade implements Turn {
@@ -85,8 +86,11 @@ export class TurnFacade implements Turn {
   }
 
   get call(): Turn["call"] {
+    // What its function returns is checked when it has returned; its type is what the caller says it is.
     return (name, input, execute, options) =>
-      this.#turn.gate.settle(() => this.#turn.call(name, input, execute, options));
+      this.#turn.gate.settle(
+        () => this.#turn.call(name, input, execute as Execute, options) as Promise<CallResult<never>>,
+      );
   }
 
   get takeSteers(): Turn["takeSteers"] {

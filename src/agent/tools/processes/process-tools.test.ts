@@ -1,7 +1,7 @@
 // The tools for processes with processes that are made up: what a model is told, whatever becomes of them.
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../../../core/errors.ts";
-import type { Json } from "../../../core/model/prompt.ts";
+import type { Json, JsonInput } from "../../../core/model/prompt.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
 import type {
   CallProcesses,
@@ -67,14 +67,14 @@ function handle(parts: Partial<ProcessHandle> = {}): ProcessHandle {
 interface Scene {
   readonly call: LiveCall;
   readonly clock: ManualClock;
-  readonly partials: Json[];
-  readonly told: Json[];
+  readonly partials: JsonInput[];
+  readonly told: JsonInput[];
   readonly abort: () => void;
 }
 
 function scene(parts: Partial<CallProcesses>): Scene {
-  const partials: Json[] = [];
-  const told: Json[] = [];
+  const partials: JsonInput[] = [];
+  const told: JsonInput[] = [];
   const clock = manualClock();
   const aborting = new AbortController();
   const processes: CallProcesses = {

@@ -1,7 +1,7 @@
 // When a call of a foreign agent becomes a call of Belay. Time moves when the test says so.
 import { expect, test } from "vitest";
 import { FakeTurn } from "../../../../test/fixtures/fake-turn.ts";
-import type { CallOptions, CallResult, Execute, Turn } from "../../../ports/agent.ts";
+import type { CallOptions, Execute, Turn } from "../../../ports/agent.ts";
 import { type ManualClock, manualClock } from "../../../testing/manual-clock.ts";
 import { HOLD_MS } from "./limits.ts";
 import { MirroredCall } from "./mirrored-call.ts";
@@ -18,8 +18,8 @@ function stage(): { mirror: MirroredCall; clock: ManualClock; calls: Called[]; t
   const clock = manualClock();
   const calls: Called[] = [];
   const call: Turn["call"] = (name, input, execute, options) => {
-    calls.push({ name, input, execute, options });
-    return new Promise<CallResult>(() => {});
+    calls.push({ name, input, execute: execute as Execute, options });
+    return new Promise<never>(() => {});
   };
   const turn: Turn = Object.assign(new FakeTurn(clock), { call });
   const mirror = new MirroredCall("t", { turn, stopper: () => undefined, forbidden: () => {} });
