@@ -42,6 +42,7 @@ export type {
   Agent,
   AgentMode,
   Approval,
+  CallCancelOptions,
   CallDetails,
   CallOptions,
   CallRequest,

@@ -231,7 +231,7 @@ describe("a stop", () => {
 });
 
 describe("with another worker", () => {
-  test("whoever follows a session that another drives hears of what happens there", async () => {
+  test("a follower of a session that another drives hears of what happens there", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const here = neighbour(house);
@@ -244,7 +244,7 @@ describe("with another worker", () => {
     expect(here.engine.lanes.peek(sessionId)).toBeUndefined();
   });
 
-  test("whoever follows a session that is driven here is told without asking the store time and again", async () => {
+  test("a follower of a session that is driven here hears of it without asking the store time and again", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const heard = follow(house, sessionId);
@@ -406,7 +406,7 @@ describe("a house that closes", () => {
     expect(store.calls("claim")).toBe(claims);
   });
 
-  test("leaves nobody waiting, and nothing ticking", async () => {
+  test("leaves no caller waiting, and no timer", async () => {
     const house = testEngine({ runLimitMs: 60_000 });
     const { engine, store, clock } = house;
     await engine.start();

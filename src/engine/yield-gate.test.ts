@@ -59,6 +59,7 @@ const ofTurn = {
   transcript: (turn) => turn.transcript(),
   call: (turn) => turn.call("again", {}, () => "done"),
   takeSteers: (turn) => turn.takeSteers(),
+  cancel: (turn) => turn.cancel("call_none"),
   ask: (turn) => turn.ask({ text: "Which?" }),
   compact: (turn) => turn.compact("All of it."),
   stop: (turn) => turn.stop("It goes round in circles."),
@@ -122,6 +123,7 @@ const wrong = {
   call: (turn) => turn.call("again", {}, "no function" as never),
   ask: (turn) => turn.ask({ text: "" }),
   compact: (turn) => turn.compact(""),
+  cancel: (turn) => turn.cancel("run_none"),
   stop: (turn) => turn.stop(7 as never),
 } satisfies Partial<Cases<Turn>>;
 

@@ -1,5 +1,5 @@
 // The port for agents and tools: what they are given, and what they return. Types only.
-import type { CancelReason, Failure } from "../core/model/cancel.ts";
+import type { CancelReason, CancelReceipt, Failure, GivenReason } from "../core/model/cancel.ts";
 import type { ModelName, Next, ProviderCall, TurnFinish, TurnPart, Usage } from "../core/model/event.ts";
 import type { CallId, RunId, SessionId, TurnId } from "../core/model/ids.ts";
 import type { Json, JsonInput, Prompt } from "../core/model/prompt.ts";
@@ -89,6 +89,8 @@ export interface Turn {
     execute: (call: LiveCall) => Promise<T> | T,
     options?: CallOptions,
   ): Promise<CallResult<T extends void ? undefined : T>>;
+  /** Stops one call of this run, by its id, and no other. The receipt says what that meant. */
+  cancel(callId: string, options?: CallCancelOptions): Promise<CancelReceipt>;
   /** Takes in what people sent for this run since the last look, oldest first. The inbox goes to the transcript. */
   takeSteers(): Promise<readonly Prompt[]>;
   /** Puts a question to people. Rejects when the turn is stopped. */
@@ -154,7 +156,16 @@ export interface LiveCall extends CallDetails {
   readonly processes: CallProcesses;
 }
 
+export interface CallCancelOptions {
+  /** Default a rule of the agent's: `{ kind: "policy" }`. A string is the note of that. */
+  readonly reason?: GivenReason;
+  /** Whether the model is reminded of it at its next turn, besides seeing the result. Default true. */
+  readonly remind?: boolean;
+}
+
 export interface CallOptions {
+  /** Stops this call when it aborts, with its reason. Aborted before, the call never begins. */
+  readonly signal?: AbortSignal;
   /** May be begun again if a crash left its end unknown. */
   readonly idempotent?: boolean;
   /** False: once begun it does not stop half-way. It is not signalled; it is waited for, and then given up. */

@@ -268,7 +268,7 @@ test("G16: a call that fails around its stop is returned to the turn as it is re
   }
 });
 
-test("what a call is given and returns has the types of its function: interfaces, and fields that may be absent", async () => {
+test("a call has the types of its function: interfaces, and fields that may be absent", async () => {
   interface Input {
     readonly path: string;
     readonly line?: number;

@@ -71,7 +71,7 @@ describe("G13: a stop is heard at once", () => {
     const watched = watch(run(agent, turn));
     const request = await model.nextRequest();
     await settled();
-    turn.cancel();
+    turn.abort();
     expect(request.aborted).toBe(true);
     await settled();
     expect(watched).toEqual({ ended: "thrown", error: turn.signal.reason });
@@ -89,7 +89,7 @@ describe("G13: a stop is heard at once", () => {
     prepare(turn);
     const watched = watch(run(agent, turn));
     await settled();
-    turn.cancel();
+    turn.abort();
     await settled();
     expect(watched).toEqual({ ended: "thrown", error: turn.signal.reason });
     expect(model.requests).toEqual([]);
@@ -105,7 +105,7 @@ describe("G13: a stop is heard at once", () => {
     });
     // After the answer has been taken for one that has begun, and before anybody reads it.
     const getReader = (): ReadableStreamDefaultReader<never> => {
-      queueMicrotask(() => turn.cancel());
+      queueMicrotask(() => turn.abort());
       return ReadableStream.prototype.getReader.call(stream) as ReadableStreamDefaultReader<never>;
     };
     const answer = Promise.resolve({ stream: Object.assign(stream, { getReader }) as ReadableStream<never> });
@@ -121,7 +121,7 @@ describe("G13: a stop is heard at once", () => {
     const watched = watch(run(agent, turn));
     await settled();
     expect(clock.pending).toHaveLength(1);
-    turn.cancel();
+    turn.abort();
     await settled();
     expect(watched.ended).toBe("thrown");
     expect([clock.pending, model.requests.length]).toEqual([[], 1]);
@@ -129,7 +129,7 @@ describe("G13: a stop is heard at once", () => {
 
   test("G11: before it began, nothing is asked", async () => {
     const { agent, turn, model } = setUp([[hi]]);
-    turn.cancel();
+    turn.abort();
     await expect(agent(turn)).rejects.toBe(turn.signal.reason);
     expect(model.requests).toEqual([]);
   });
@@ -139,7 +139,7 @@ describe("G13: a stop is heard at once", () => {
     const { agent, turn, model } = setUp([[{ do: "wait", for: gate, onCancel: "ignore" }, connect, hi, deaf]]);
     const watched = watch(run(agent, turn));
     const request = await model.nextRequest();
-    turn.cancel();
+    turn.abort();
     await settled();
     expect(watched.ended).toBe("thrown");
     gate.open();
@@ -152,7 +152,7 @@ describe("G13: a stop is heard at once", () => {
     const { agent, turn, clock } = setUp([], { model: endless() });
     const watched = watch(run(agent, turn));
     await settled();
-    turn.cancel();
+    turn.abort();
     await clock.advance(1);
     expect(watched.ended).toBe("thrown");
   });
@@ -161,7 +161,7 @@ describe("G13: a stop is heard at once", () => {
     const { agent, turn } = setUp([[{ do: "think", text: "hmm", signature: "s" }, { do: "say", text: "hello" }, deaf]]);
     watch(run(agent, turn));
     await settled();
-    turn.cancel();
+    turn.abort();
     await settled();
     expect(turn.read()).toEqual({
       model: { provider: "scripted", id: "scripted" },

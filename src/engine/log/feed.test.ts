@@ -18,7 +18,7 @@ const event = (seq: number, text = ""): Recorded => ({
   ...{ text, seq, at: 1 },
 });
 
-test("whoever follows a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
+test("a follower of a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
   const { belay } = await openTestBelay({
     talk: (turn) => {
       turn.emit("Hel");

@@ -74,7 +74,7 @@ test("what was said between two events is told between them, also if all of it i
   expect(await next(pages)).toEqual([delta("one"), event(3), delta("two")]);
 });
 
-test("whoever asks for events only hears no deltas, and never an empty page", async () => {
+test("a follower that asks for events only hears no deltas, and never an empty page", async () => {
   const { feeds, pages, record } = house({ deltas: "without" }, [event(1)]);
   await next(pages);
   const waits = watch(pages.next());
@@ -96,12 +96,12 @@ test("what a turn said is not told after its end; what another says is", async (
   expect(await next(pages)).toEqual([delta("new", 2)]);
 });
 
-test("whoever joins in the middle of a turn first hears what it has said", async () => {
+test("a follower that joins in the middle of a turn first hears what it has said", async () => {
   const { pages } = house({ said: () => ({ delta: delta("so far"), at: 1 }) }, [event(1), event(2)]);
   expect(await next(pages)).toEqual([event(1), delta("so far"), event(2)]);
 });
 
-test("whoever is overtaken by more than is kept reads on in the store, and misses nothing", async () => {
+test("a follower that is overtaken by more than is kept reads on in the store, and misses nothing", async () => {
   const { pages, record } = house({}, [event(1)]);
   await next(pages);
   const waits = next(pages);
@@ -114,7 +114,7 @@ test("whoever is overtaken by more than is kept reads on in the store, and misse
   expect(heard).toEqual(more);
 });
 
-test("whoever must look into the store again does", async () => {
+test("a follower that must look into the store again does", async () => {
   const log = [event(1)];
   const { feeds, pages } = house({}, log);
   await next(pages);

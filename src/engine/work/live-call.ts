@@ -17,6 +17,7 @@ import type { SessionState } from "../log/session-state.ts";
 import { CallProcesses } from "../process/work-processes.ts";
 import { CallFacade } from "./call-facade.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { byRule } from "./call-stop.ts";
 import { recordableResult } from "./recordable-result.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
@@ -37,6 +38,7 @@ export class LiveCall extends RunWork {
   #partial: Json | undefined = undefined;
   #changes: string[] | undefined = undefined;
   #giveBack: () => void = ignore;
+  #unheed: () => void = ignore;
   #answer: (result: CallResult) => void = ignore;
   #fail: (error: unknown) => void = ignore;
 
@@ -150,7 +152,21 @@ export class LiveCall extends RunWork {
       this.#request = await this.scope.until(this.#request());
       this.input = this.#request.input;
     }
+    this.#heed(this.#request.signal);
     return this.#request;
+  }
+
+  /** The signal that its agent has given it stops it as a cancel does, until it is over. */
+  #heed(signal: AbortSignal | undefined): void {
+    if (signal === undefined) return;
+    const { host, lane, id: callId } = this;
+    const stop = (): void => {
+      const reason = byRule(messageOf(signal.reason));
+      host.commit.submit(lane, { type: "cancel-call", callId, reason, remind: true }).catch(ignore);
+    };
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    this.#unheed = () => signal.removeEventListener("abort", stop);
   }
 
   async #admit({ approval = false }: CallRequest): Promise<void> {
@@ -283,6 +299,7 @@ export class LiveCall extends RunWork {
   }
 
   #settle(recorded: Promise<CallEnd>): void {
+    this.#unheed();
     recorded.then(
       (end) => this.#answer(toResult(end)),
       (error: unknown) => this.#fail(toControlError(error)),

@@ -3,19 +3,20 @@
 import { ControlError } from "../../core/errors.ts";
 import { invalid } from "../../core/input.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
-import type { CancelReason, Outcome } from "../../core/model/cancel.ts";
+import type { CancelReason, CancelReceipt, Outcome } from "../../core/model/cancel.ts";
 import type { Delta } from "../../core/model/delta.ts";
-import { type CallId, callId as makeCallId, type TurnId } from "../../core/model/ids.ts";
+import { type CallId, callId as makeCallId, runOf, type TurnId } from "../../core/model/ids.ts";
 import type { Json, JsonInput, Prompt } from "../../core/model/prompt.ts";
 import type { Run } from "../../core/model/run.ts";
 import type { TurnEnd } from "../../core/policy/decide-run.ts";
 import type { Message } from "../../core/read/transcript.ts";
-import type { CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
+import type { CallCancelOptions, CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
 import { LiveTranscript } from "../log/live-transcript.ts";
 import { type Replay, readReplay } from "../log/replay.ts";
 import type { SessionState } from "../log/session-state.ts";
 import { TurnProcesses } from "../process/work-processes.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
+import { checkCallStop } from "./call-stop.ts";
 import { LiveCall } from "./live-call.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
 import type { Ended } from "./scope.ts";
@@ -146,6 +147,12 @@ export class LiveTurn extends RunWork {
 
   compact(summary: string): Promise<void> {
     return this.host.commit.submit(this.lane, { type: "compact", turnId: this.id, summary });
+  }
+
+  /** A call of another run is as unknown to this agent as one that never was. */
+  async cancel(id: string, options?: CallCancelOptions): Promise<CancelReceipt> {
+    const stop = checkCallStop(id, options);
+    return runOf(stop.callId) === this.run.id ? this.host.commit.submit(this.lane, stop) : { kind: "unknown" };
   }
 
   async stop(note: string): Promise<void> {

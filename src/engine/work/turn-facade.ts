@@ -11,7 +11,7 @@ import type { RunWork } from "./run-work.ts";
 
 /** The live turn behind the facade. */
 type Behind = RunWork &
-  Pick<Turn, "emit" | "takeSteers" | "meter" | "processes" | "transcript" | "compact" | "stop"> & {
+  Pick<Turn, "emit" | "cancel" | "takeSteers" | "meter" | "processes" | "transcript" | "compact" | "stop"> & {
     readonly id: TurnId;
     readonly run: Run;
     call(name: string, input: JsonInput, execute: Execute, options?: CallOptions): Promise<CallResult>;
@@ -91,6 +91,10 @@ export class TurnFacade implements Turn {
       this.#turn.gate.settle(
         () => this.#turn.call(name, input, execute as Execute, options) as Promise<CallResult<never>>,
       );
+  }
+
+  get cancel(): Turn["cancel"] {
+    return (callId, options) => this.#turn.gate.settle(() => this.#turn.cancel(callId, options));
   }
 
   get takeSteers(): Turn["takeSteers"] {

@@ -67,9 +67,8 @@ export function checkMeter(value: unknown): Metered {
 /** A call as an agent asks for it. */
 export function checkCall(given: CallRequest): CallRequest {
   if (!isObject(given)) throw invalid("A call is an object with `name`, `input` and `execute`.");
-  const { name, input, execute, timeoutMs, provider, approval, idempotent, interruptible, slots, again, ...rest } = {
-    ...(given as CallRequest & Pick<CallOptions, "again">),
-  };
+  const { name, input, execute, timeoutMs, provider, approval, idempotent, interruptible, slots, ...others } = given;
+  const { signal, again, ...rest } = others as typeof others & Pick<CallOptions, "again">;
   refuseUnknown(rest);
   if (typeof name !== "string" || name === "" || name.length > 256) throw invalid("A call's name is a short string.");
   if (typeof execute !== "function") throw invalid("A call needs a function to execute.");
@@ -78,6 +77,7 @@ export function checkCall(given: CallRequest): CallRequest {
   if (again !== undefined && again !== "recorded" && again !== "begin") {
     throw invalid('`again` of a call must be "recorded" or "begin".');
   }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` of a call is an AbortSignal.");
   if (slots !== undefined && !(isObject(slots) && typeof slots.take === "function")) {
     throw invalid("`slots` of a call must be made by slots().");
   }
@@ -101,7 +101,7 @@ function refuseUnknown(rest: object): void {
 
 const CALL_FIELDS: readonly (keyof CallRequest | keyof CallOptions)[] = [
   ...(["name", "input", "execute", "timeoutMs", "provider", "approval"] as const),
-  ...(["idempotent", "interruptible", "slots", "again"] as const),
+  ...(["idempotent", "interruptible", "slots", "signal", "again"] as const),
 ];
 
 function checkFlags(flags: Readonly<Record<string, unknown>>): void {

@@ -1,0 +1,151 @@
+// Agent code stops one of its own calls: by its id, or by a signal that it gave the call. The same path as any cancel.
+import { describe, expect, test } from "vitest";
+import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
+import type { CallResult, LiveCall, Turn } from "../ports/agent.ts";
+
+/** A run whose one turn does this, and what it came to. */
+async function turnThat<T>(act: (turn: Turn) => Promise<T>) {
+  const done = Promise.withResolvers<T>();
+  const { belay } = await openTestBelay({
+    go: async (turn) => {
+      await act(turn).then(done.resolve, done.reject);
+      return "done";
+    },
+  });
+  const session = await belay.createSession();
+  const run = session.prompt("go");
+  const value = await done.promise;
+  expect(await run.outcome).toEqual({ kind: "completed" });
+  return { value, log: await logOf(session), session, belay };
+}
+
+const waits = (call: LiveCall): Promise<never> => untilAborted(call.signal);
+
+describe("turn.cancel()", () => {
+  test("stops that call and no other, and says by whom and why", async () => {
+    const { value, log } = await turnThat(async (turn) => {
+      const begun = gate();
+      const ids: string[] = [];
+      const slow = turn.call("slow", {}, (call) => {
+        ids.push(call.callId);
+        begun.open();
+        return waits(call);
+      });
+      const other = gate();
+      const goesOn = turn.call("other", {}, () => other.passed.then(() => "other's"));
+      await begun.passed;
+      const receipt = await turn.cancel(ids[0] ?? "", { reason: "the cache has it", remind: false });
+      const stopped = await slow;
+      other.open();
+      return { receipt, stopped, kept: await goesOn };
+    });
+    const reason = { kind: "policy", note: "the cache has it" };
+    expect(value.receipt).toMatchObject({ kind: "stopping", first: true });
+    expect(value.stopped).toMatchObject({ kind: "cancelled", reason });
+    expect(value.kept).toMatchObject({ kind: "completed", value: "other's" });
+    expect(log.filter(({ type }) => type === "call.cancel_requested")).toMatchObject([{ reason }]);
+    expect(log.filter(({ type }) => type === "inbox.added")).toEqual([]);
+  });
+
+  test("can name a user, and reminds the model unless it is told not to", async () => {
+    const { log } = await turnThat(async (turn) => {
+      const begun = Promise.withResolvers<string>();
+      const slow = turn.call("slow", {}, (call) => {
+        begun.resolve(call.callId);
+        return waits(call);
+      });
+      await turn.cancel(await begun.promise, { reason: { kind: "user", by: "ann" } });
+      return slow;
+    });
+    expect(log.filter(({ type }) => type === "call.cancel_requested")).toMatchObject([{ reason: { by: "ann" } }]);
+    expect(log.filter(({ type }) => type === "inbox.added")).toHaveLength(1);
+  });
+
+  test("of a call of another run, or of none, stops nothing", async () => {
+    const first = await turnThat(async (turn) => turn.call("quick", {}, (call) => call.callId));
+    const theirs = first.value.kind === "completed" ? first.value.value : "";
+    const { value } = await turnThat((turn) => Promise.all([turn.cancel(theirs), turn.cancel("call_none.1")]));
+    expect(value).toEqual([{ kind: "unknown" }, { kind: "unknown" }]);
+  });
+
+  test("refuses what is no id of a call, and options that it does not have", async () => {
+    const { value } = await turnThat((turn) =>
+      Promise.allSettled([
+        turn.cancel("run_1"),
+        turn.cancel("call_none.1", { note: "why" } as never),
+        turn.cancel("call_none.1", { remind: "no" as never }),
+      ]),
+    );
+    expect(value.map((one) => one.status === "rejected" && one.reason.code)).toEqual(["invalid", "invalid", "invalid"]);
+  });
+});
+
+describe("the signal of a call", () => {
+  test("stops it as a cancel does, with its reason", async () => {
+    const { value, log } = await turnThat(async (turn) => {
+      const stop = new AbortController();
+      const begun = gate();
+      const act = (call: LiveCall): Promise<never> => {
+        begun.open();
+        return waits(call);
+      };
+      const slow = turn.call("slow", {}, act, { signal: stop.signal });
+      await begun.passed;
+      stop.abort(new Error("two of three are enough"));
+      return slow;
+    });
+    const reason = { kind: "policy", note: "two of three are enough" };
+    expect(value).toMatchObject({ kind: "cancelled", reason });
+    expect(log.filter(({ type }) => type === "call.cancel_requested")).toMatchObject([{ reason }]);
+  });
+
+  test("aborted before, the call never begins", async () => {
+    let begun = 0;
+    const { value, log } = await turnThat((turn) =>
+      turn.call("slow", {}, () => (begun += 1), { signal: AbortSignal.abort("not needed any more") }),
+    );
+    expect(value).toMatchObject({ kind: "cancelled", reason: { kind: "policy" }, begun: false });
+    expect([begun, log.filter(({ type }) => type === "call.settled").length]).toEqual([0, 1]);
+  });
+
+  test("is not listened to once the call is over", async () => {
+    const stop = new AbortController();
+    const { value } = await turnThat((turn) => turn.call("quick", {}, () => "done", { signal: stop.signal }));
+    expect((value as CallResult).kind).toBe("completed");
+    expect(listenersOf(stop.signal)).toBe(0);
+  });
+
+  test("of a call that a turn asks for at its end stops that one", async () => {
+    const stop = new AbortController();
+    const { belay } = await openTestBelay(
+      {},
+      {
+        agent: ({ spent }) => {
+          if (spent.turns > 0) return "done";
+          const execute = (call: LiveCall): Promise<never> => {
+            stop.abort(new Error("enough"));
+            return waits(call);
+          };
+          return { calls: [{ name: "slow", input: {}, execute, signal: stop.signal }] };
+        },
+      },
+    );
+    const session = await belay.createSession();
+    expect(await session.prompt("go").outcome).toEqual({ kind: "completed" });
+    const settled = (await logOf(session)).filter(({ type }) => type === "call.settled");
+    expect(settled).toMatchObject([{ outcome: { kind: "cancelled", reason: { kind: "policy", note: "enough" } } }]);
+  });
+
+  test("that is no AbortSignal is refused", async () => {
+    const { value } = await turnThat((turn) =>
+      turn.call("slow", {}, () => "done", { signal: {} as never }).catch((error: Error) => error.message),
+    );
+    expect(value).toBe("`signal` of a call is an AbortSignal.");
+  });
+});
+
+/** How many listeners its `abort` has. */
+function listenersOf(signal: AbortSignal): number {
+  const { getEventListeners } = process.getBuiltinModule("node:events");
+  return getEventListeners(signal, "abort").length;
+}
