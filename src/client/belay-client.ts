@@ -172,6 +172,7 @@ export class BelayClient implements BelayControl {
     options: CancelOptions = {},
   ): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)> {
     const collection = collectionOf(target);
+    if (collection === undefined) return { kind: "unknown" };
     if (collection === "sessions") return this.session(target).cancel(options satisfies SessionCancelOptions);
     const { reason, waitMs, remind, key, ...rest } = optionsOf(options, "cancel()");
     rejectUnknown(rest, "cancel()");

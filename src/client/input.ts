@@ -3,6 +3,7 @@ import { ControlError } from "../core/errors.ts";
 import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
 import {
   isCallId,
+  isNamedLikeAnId,
   isProcessId,
   isQuestionId,
   isRunId,
@@ -93,14 +94,15 @@ export function checkQuestion(id: string): QuestionId {
   return id;
 }
 
-/** Which collection of the API an id belongs to. */
-export function collectionOf(id: string): "sessions" | "runs" | "calls" | "processes" | "questions" {
+/** Which collection of the API an id belongs to. Undefined: it is named like an id, and is none of Belay's. */
+export function collectionOf(id: string): "sessions" | "runs" | "calls" | "processes" | "questions" | undefined {
   if (typeof id === "string") {
     if (isSessionId(id)) return "sessions";
     if (isRunId(id)) return "runs";
     if (isCallId(id)) return "calls";
     if (isProcessId(id)) return "processes";
     if (isQuestionId(id)) return "questions";
+    if (isNamedLikeAnId(id)) return undefined;
   }
   throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
 }

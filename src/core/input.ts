@@ -83,6 +83,12 @@ export function checkReason(reason: unknown): CancelReason {
   throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
 }
 
+/** A position that the log has not reached was not given out by it. */
+export const beyondTheEnd = (after: number, head: number): ControlError =>
+  new ControlError("invalid", `There is nothing at position ${after} yet: the log ends at ${head}.`, {
+    hint: "Resume from a position this very session has told you, or from 0.",
+  });
+
 export function checkCallJson(given: unknown, what: string): Json {
   const json = checkJson(given, what);
   const bytes = utf8Bytes(JSON.stringify(json));

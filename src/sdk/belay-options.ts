@@ -73,6 +73,7 @@ export function checkOptions(options: BelayOptions): BelayOptions {
   checkModes(agent);
   if (typeof store !== "string" && !isObject(store)) throw invalid('`store` is a file name, ":memory:" or a store.');
   if (store === "") throw invalid("`store` is empty.");
+  if (typeof store !== "string") checkStore(store);
   checkServe(serve, store);
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 600_000);
   if (runLimitMs !== undefined) checkMs(runLimitMs, "runLimitMs", 2 ** 31 - 1);
@@ -93,6 +94,18 @@ export function checkOptions(options: BelayOptions): BelayOptions {
     throw invalid('`onCrash` is "resume" or "lose".');
   return options;
 }
+
+/** A store of the host's own: what lacks a method fails now, and not in the middle of a run. */
+function checkStore(store: Partial<Record<string, unknown>> & object): void {
+  const missing = STORE_METHODS.filter((name) => typeof store[name] !== "function");
+  if (missing.length === 0) return;
+  throw invalid(`\`store\` is no store: it lacks ${missing.map((name) => `\`${name}()\``).join(", ")}.`);
+}
+
+const STORE_METHODS: readonly (keyof Store)[] = [
+  ...(["append", "load", "read", "grown", "run", "call", "process", "processes", "runs", "session"] as const),
+  ...(["sessions", "ids", "unattended", "claim", "renew", "release", "trim", "close"] as const),
+];
 
 function checkServe(serve: unknown, store: string | Store): void {
   if (serve !== undefined && typeof serve !== "boolean") throw invalid("`serve` must be true or false.");

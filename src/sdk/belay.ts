@@ -15,7 +15,15 @@ import {
 } from "../core/input.ts";
 import { GRACE_MS, LIVE_RUNS_MAX, SHUTDOWN_MS } from "../core/limits.ts";
 import type { CancelReceipt, SessionReceipt, Target } from "../core/model/cancel.ts";
-import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../core/model/ids.ts";
+import {
+  isCallId,
+  isNamedLikeAnId,
+  isProcessId,
+  isQuestionId,
+  isRunId,
+  isSessionId,
+  type SessionId,
+} from "../core/model/ids.ts";
 import type { Prompt } from "../core/model/prompt.ts";
 import type { IdsFound } from "../core/model/rows.ts";
 import type { Resources, StoreStatus } from "../core/model/upkeep.ts";
@@ -276,6 +284,7 @@ export class Belay implements BelayControl {
       throw invalid("A question ends at once: there is nothing to wait for.");
     if (isQuestionId(target))
       return this.#engine.questions.cancel({ type: "cancel-question", questionId: target, reason }, key);
+    if (isNamedLikeAnId(target)) return { kind: "unknown" };
     throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
   }
 

@@ -24,7 +24,8 @@ test("G32: leaving the events of a session or run while they wait ends them at o
   const session = await belay.createSession();
   const run = session.prompt("live");
   await began("live");
-  for (const events of [session.events({ after: 99 }), session.pages({ after: 99 }), run[Symbol.asyncIterator]()]) {
+  const { asOf: after } = await session.explain();
+  for (const events of [session.events({ after }), session.pages({ after }), run[Symbol.asyncIterator]()]) {
     const seen: unknown[] = [];
     const reading = (async () => {
       for (;;) {

@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { logOf, openTestBelay } from "../../test/fixtures/belay.ts";
 import type { LiveCall, Turn } from "../ports/agent.ts";
-import type { Belay } from "./belay.ts";
+import { MemoryStore } from "../store/memory/memory-store.ts";
+import { systemClock } from "../system/system-clock.ts";
+import { type Belay, openBelay } from "./belay.ts";
 import type { Session } from "./session.ts";
 
 type Ask = (belay: Belay, session: Session, wild: never) => unknown;
@@ -132,4 +134,13 @@ test.each(Object.keys(WRONG))("G3: %s is refused in words", async (name) => {
     code: "invalid",
   });
   await belay.close();
+});
+
+test("a store that lacks methods is refused, and named", async () => {
+  const store = new MemoryStore({ clock: systemClock });
+  const agent = (): string => "done";
+  await expect(openBelay({ agent, store: {} as never })).rejects.toMatchObject({ code: "invalid" });
+  const lacking = Object.assign(Object.create(store), { trim: undefined, close: undefined });
+  const message = "`store` is no store: it lacks `trim()`, `close()`.";
+  await expect(openBelay({ agent, store: lacking })).rejects.toMatchObject({ code: "invalid", message });
 });

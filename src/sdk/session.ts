@@ -2,6 +2,7 @@
 
 import { ControlError } from "../core/errors.ts";
 import {
+  beyondTheEnd,
   checkDelivery,
   checkItem,
   checkKey,
@@ -160,8 +161,16 @@ export class Session implements SessionControl {
       if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
       if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
       // A session that does not exist is reported with the first event that is asked for.
-      return { after: this.#lane().then(() => after), signal, deltas };
+      return { after: this.#within(after), signal, deltas };
     });
+  }
+
+  async #within(after: Seq): Promise<Seq> {
+    if (after <= (await this.#lane()).durable.head) return after;
+    // Another worker may have driven it on.
+    const { head } = await this.row();
+    if (after > head) throw beyondTheEnd(after, head);
+    return after;
   }
 
   /** The conversation so far, as the log tells it. */

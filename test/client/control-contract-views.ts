@@ -47,6 +47,22 @@ export function controlContractViews(name: string, open: Open): void {
       }
     });
 
+    test("events beyond the end of the log are refused, and not waited for", async () => {
+      const { session } = await staged(open);
+      const { head } = await session.row();
+      const refused = session.events({ after: head + 1 }).next();
+      const message = `There is nothing at position ${head + 1} yet: the log ends at ${head}.`;
+      await expect(refused).rejects.toMatchObject({ code: "invalid", message });
+    });
+
+    test("G10: a cancel of what is named like an id and never was is answered with `unknown`", async () => {
+      const { control } = await staged(open);
+      for (const id of ["proc_nope", "run_nope", "call_nope.1", "ask_nope.1", "ses_no pe"]) {
+        expect(await control.cancel(id)).toEqual({ kind: "unknown" });
+      }
+      await expect((async () => control.cancel("nope"))()).rejects.toMatchObject({ code: "invalid" });
+    });
+
     test("the terminal event has the key, the last turn and its text", async () => {
       const { agent, session } = await staged(open);
       const run = session.prompt("hello", { key: "mine" });

@@ -14,6 +14,7 @@ interface Permit {
 
 /** Everything not named here is forbidden to everything in `src` and `sim`, tests excepted. */
 export const PERMITS: readonly Permit[] = [
+  { reach: "time", in: "src/core/retry-after.ts", because: "it reads the date of a header, and not the clock" },
   { reach: "time", in: "src/system/system-clock.ts", because: "it is the clock" },
   { reach: "timers", in: "src/system/system-clock.ts", because: "it is the clock" },
   { reach: "chance", in: "src/system/random-ids.ts", because: "ids must not be guessed, and digests are made here" },

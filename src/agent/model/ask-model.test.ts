@@ -212,6 +212,7 @@ describe("a request is made again", () => {
     [{ "retry-after-ms": "70", "retry-after": "7" }, 70],
     [{ "retry-after": "3600" }, 30_000],
     [{ "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }, 500],
+    [{ "retry-after": "Wed, 21 Oct 2026 07:28:09 GMT", date: "Wed, 21 Oct 2026 07:28:00 GMT" }, 9_000],
   ])("when the provider says so: %o", async (headers, ms) => {
     const { agent, turn, clock } = setUp([refused(429, headers), [hi]]);
     const result = run(agent, turn);

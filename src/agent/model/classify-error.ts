@@ -1,4 +1,5 @@
 // What went wrong with a request, as far as it can be told from what a provider throws.
+import { retryAfterMs } from "../../core/retry-after.ts";
 import { TROUBLE_CHARS_MAX } from "../limits.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 
@@ -19,7 +20,7 @@ export function classifyError(error: unknown, provider: string): ProviderTrouble
   const status = field(error, "statusCode");
   const message = `${provider} ${status === undefined ? "failed" : `answered ${String(status)}`}: ${wordsOf(error)}`;
   if (isTransient(error, status)) {
-    const afterMs = retryAfterMs(field(error, "responseHeaders"));
+    const afterMs = waitAsked(field(error, "responseHeaders"));
     const pause = afterMs === undefined ? {} : { afterMs };
     return { code: "model_overloaded", message, transient: true, ...pause, cause: error };
   }
@@ -50,12 +51,11 @@ function isNetwork(error: unknown): boolean {
   return error instanceof TypeError && /^(fetch failed|terminated|network error)$/i.test(error.message);
 }
 
-/** In milliseconds, or in seconds. A date, which is allowed as well, would need a calendar; the usual pause will do. */
-function retryAfterMs(headers: unknown): number | undefined {
+/** In milliseconds if the provider says so, or as any server says it. */
+function waitAsked(headers: unknown): number | undefined {
   const ms = Number.parseFloat(String(field(headers, "retry-after-ms")));
   if (ms >= 0) return ms;
-  const given = String(field(headers, "retry-after")).trim();
-  return /^\d+(\.\d+)?$/.test(given) ? Number(given) * 1_000 : undefined;
+  return retryAfterMs(String(field(headers, "retry-after")), String(field(headers, "date")));
 }
 
 /** The message, wherever it is. Providers stream errors as errors, as objects and as plain strings. */

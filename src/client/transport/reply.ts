@@ -1,5 +1,6 @@
 // What comes back over HTTP, read to its end or as it comes, and what its errors mean.
 import { ADVICE, type ControlCode, ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
+import { retryAfterMs } from "../../core/retry-after.ts";
 import { ANSWER_BYTES_MAX, ERROR_BYTES_MAX, RETRY_AFTER_MS_MAX, STOP_ATTEMPTS_MAX } from "../limits.ts";
 
 /** As much of a `Response` as is needed here. */
@@ -74,7 +75,9 @@ export async function troubleOf(reply: Reply, where: string): Promise<Trouble> {
   // A full queue is the session's own state: whoever waited for it here would hold up the prompts behind it.
   const pointless = error.code === "unauthenticated" || error.code === "queue_full";
   const again = !pointless && (status === 408 || status === 429 || (status >= 502 && status <= 504));
-  const afterMs = retryAfterMs(reply.headers.get("retry-after"));
+  const { headers } = reply;
+  const asked = retryAfterMs(headers.get("retry-after"), headers.get("date")) ?? 0;
+  const afterMs = Math.min(asked, RETRY_AFTER_MS_MAX);
   const untouched = status === 429 && isTold(error);
   return {
     error,
@@ -144,7 +147,3 @@ function foreign(status: number, where: string, cause?: unknown): ControlError {
 }
 
 export const isCode = (code: string): code is ControlCode => Object.hasOwn(ADVICE, code);
-
-function retryAfterMs(header: string | null): number {
-  return header !== null && /^\d{1,9}$/.test(header) ? Math.min(Number(header) * 1000, RETRY_AFTER_MS_MAX) : 0;
-}

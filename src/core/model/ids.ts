@@ -53,6 +53,9 @@ export function runOf(work: Work | QuestionId): RunId {
 /** Which turn or call of its run it is. */
 export const ordinalOf = (work: Work | ProcessId): number => Number(work.slice(work.lastIndexOf(".") + 1));
 
+/** Whether it has the form of an id as far as its kind goes. One that is no id of ours names nothing. */
+export const isNamedLikeAnId = (id: string): boolean => /^(ses|run|call|proc|ask)_./.test(id);
+
 /** The longest id there is. */
 export const ID_CHARS_MAX = 128;
 

@@ -1,6 +1,7 @@
 // The answers to the routes about one session.
 
 import { ControlError } from "../../core/errors.ts";
+import { beyondTheEnd } from "../../core/input.ts";
 import type { QueueReceipt } from "../../core/model/command.ts";
 import { runOf } from "../../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../../ports/control.ts";
@@ -129,10 +130,7 @@ function log({ control, texts }: SessionHandlerParts) {
 /** A cursor that the log has not reached was not given out by it. */
 export async function requireWithin(session: SessionControl, after: number): Promise<void> {
   const { head } = await session.row();
-  if (after <= head) return;
-  throw new ControlError("invalid", `There is nothing at position ${after} yet: the log ends at ${head}.`, {
-    hint: "Resume from a position this very session has told you, or from 0.",
-  });
+  if (after > head) throw beyondTheEnd(after, head);
 }
 
 /** The library throws its refusals; a control that returns one means the same. */
