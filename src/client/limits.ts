@@ -25,6 +25,9 @@ export const RETRY_AFTER_MS_MAX = 60_000;
 /** One wait at the server. Longer ones are made of several, since proxies cut what is silent for a minute. */
 export const WAIT_PIECE_MS = 25_000;
 
+/** Runs whose outcomes one request waits for: as many of the longest ids as the target of a request may have. */
+export const OUTCOMES_TOGETHER_MAX = 60;
+
 /** Waits at the server at once, after a cancel of everything. Browsers have fewer connections, and queue the rest. */
 export const WAITS_AT_ONCE_MAX = 16;
 

@@ -9,8 +9,10 @@ import { WAIT_PIECE_MS } from "./limits.ts";
 import type { ClientRun } from "./run.ts";
 
 const PROMPT = "POST /v1/sessions/ses_1/runs";
-const OUTCOME = "GET /v1/runs/run_1/outcome";
+const OUTCOME = "GET /v1/outcomes?runs=run_1";
 const COMPLETED = { kind: "completed" };
+const NOT_YET = { outcomes: [], failed: [] };
+const ENDED = { outcomes: [{ runId: "run_1", outcome: COMPLETED }], failed: [] };
 const STOPPING = { kind: "stopping", since: 4, first: true };
 
 const accept = (exchange: Exchange, runId = "run_1", sessionId = "ses_1"): void =>
@@ -99,12 +101,12 @@ describe("an outcome", () => {
     const { outcome } = run;
     accept(await house.server.next(PROMPT));
     const waiting = await house.server.next(OUTCOME);
-    expect(waiting.line).toBe(`${OUTCOME}?waitMs=${WAIT_PIECE_MS}`);
-    waiting.json(202, { runId: "run_1", phase: "live", waitedMs: WAIT_PIECE_MS });
+    expect(waiting.line).toBe(`${OUTCOME}&waitMs=${WAIT_PIECE_MS}`);
+    waiting.json(200, NOT_YET);
     await (await house.server.next(OUTCOME)).cut();
     await house.passPause();
-    (await house.server.next(OUTCOME)).json(202, { runId: "run_1", phase: "live", waitedMs: 1 });
-    (await house.server.next(OUTCOME)).json(200, { runId: "run_1", outcome: COMPLETED });
+    (await house.server.next(OUTCOME)).json(200, NOT_YET);
+    (await house.server.next(OUTCOME)).json(200, ENDED);
     expect(await outcome).toEqual(COMPLETED);
     expect(await run.outcome).toEqual(COMPLETED);
     expect(house.server.heard.filter((line) => line.startsWith(OUTCOME))).toHaveLength(4);
@@ -137,7 +139,7 @@ describe("an outcome", () => {
       await house.passPause();
     }
     expect(house.clock.elapsed()).toBeGreaterThan(150_000);
-    (await house.server.next(OUTCOME)).json(200, { runId: "run_1", outcome: COMPLETED });
+    (await house.server.next(OUTCOME)).json(200, ENDED);
     expect(await outcome).toEqual(COMPLETED);
   });
 
@@ -152,6 +154,19 @@ describe("an outcome", () => {
     expect(await outcome).toEqual(COMPLETED);
     await asked.left();
     expect(await heard).toHaveLength(1);
+  });
+
+  test("comes to a loop over the events that waits for it before it goes on", async () => {
+    await using house = await connected();
+    const run = house.client.session("ses_1").prompt("hello");
+    accept(await house.server.next(PROMPT));
+    const looped = (async () => {
+      for await (const _ of run) return await run.outcome;
+      return undefined;
+    })();
+    (await house.server.next("GET /v1/runs/run_1/events")).stream().events(2);
+    (await house.server.next(OUTCOME)).json(200, ENDED);
+    expect(await looped).toEqual(COMPLETED);
   });
 });
 

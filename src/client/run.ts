@@ -17,7 +17,6 @@ import type { RunView } from "../core/read/run-view.ts";
 import type { AwaitedOutcome, CancelOptions, RunControl } from "../ports/control.ts";
 import { follow } from "./follow.ts";
 import { checkKey, ignoreUnhandled, invalid, optionsOf, rejectUnknown } from "./input.ts";
-import { WAIT_PIECE_MS } from "./limits.ts";
 import type { AcceptedIn, Unanswered } from "./send-order.ts";
 import { cancelPrompt, checkWait, type Stopped, stopOne, withEnd } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
@@ -41,8 +40,6 @@ export class ClientRun implements RunControl {
   #known: AcceptedIn | undefined;
   #refused = false;
   #outcome: Promise<Outcome> | undefined = undefined;
-  /** Told by whoever reads the events, before the one who waits for the outcome has asked. */
-  #tell: (outcome: Outcome) => void = () => {};
 
   constructor(connection: Connection, begun: RunBegun) {
     this.#connection = connection;
@@ -78,7 +75,7 @@ export class ClientRun implements RunControl {
 
   /** Asked for again and again, until it is recorded. Rejects if the prompt was refused or the server stays away. */
   get outcome(): Promise<Outcome> {
-    this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#await(runId)));
+    this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#connection.outcomes.of(runId)));
     return this.#outcome;
   }
 
@@ -127,42 +124,16 @@ export class ClientRun implements RunControl {
     })) {
       for (const event of page) {
         const last = event.type === "run.settled" && event.runId === runId;
-        if (last) this.#settle(event.outcome);
+        if (last) this.#settle(runId, event.outcome);
         yield event;
         if (last) return;
       }
     }
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(runId: RunId, outcome: Outcome): void {
     this.#outcome ??= Promise.resolve(outcome);
-    this.#tell(outcome);
-  }
-
-  async #await(runId: RunId): Promise<Outcome> {
-    const told = new AbortController();
-    const heard = new Promise<Outcome>((resolve) => {
-      this.#tell = resolve;
-    });
-    try {
-      return await Promise.race([heard, this.#poll(runId, told.signal)]);
-    } finally {
-      told.abort(TOLD);
-    }
-  }
-
-  async #poll(runId: RunId, signal: AbortSignal): Promise<Outcome> {
-    for (;;) {
-      const { status, value } = await this.#connection.ask<{ readonly outcome: Outcome }>({
-        method: "GET",
-        path: `/v1/runs/${runId}/outcome`,
-        query: { waitMs: WAIT_PIECE_MS },
-        waitMs: WAIT_PIECE_MS,
-        signal,
-        attempts: "patient",
-      });
-      if (status === 200) return value.outcome;
-    }
+    this.#connection.outcomes.settle(runId, outcome);
   }
 
   async #cancel(options: CancelOptions): Promise<Stopped> {
@@ -192,5 +163,3 @@ export class ClientRun implements RunControl {
 function early(what: string): ControlError {
   return invalid(`${what} is not known before the server has accepted it.`, "Await `accepted` of the run first.");
 }
-
-const TOLD = { name: "Told", message: "The outcome is known." } as const;

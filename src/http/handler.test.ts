@@ -9,7 +9,7 @@ import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Guard } from "./auth/guard.ts";
 import { makeHandler } from "./handler.ts";
-import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
+import { OUTCOMES_TOGETHER_MAX, STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerMetrics } from "./observer.ts";
 import { isMutation, paramsOf } from "./routes/route.ts";
 import { ROUTE_NAMES, routeOf } from "./routes/routes.ts";
@@ -59,6 +59,8 @@ async function served(acts: Parameters<typeof openTestBelay>[0] = {}, metrics?: 
   closing.push(() => house.belay.close({ mode: "cancel" }));
   return { ...house, ...serve(house.belay, undefined, metrics) };
 }
+
+const byRun = (one: { runId: string }, other: { runId: string }): number => one.runId.localeCompare(other.runId);
 
 const errorOf = ({ body }: HttpAnswer) => problem.parse(JSON.parse(String(body))).error;
 
@@ -279,6 +281,21 @@ describe("G35: what is another tenant's is not there", () => {
     expect((await theirs.explain()).live?.phase).toBe("running");
   });
 
+  test("nor among runs whose outcomes are asked for together", async () => {
+    const { ask, belay } = await served({ done: () => "done" });
+    const [own, other] = ["ses_acme.a", "ses_other.a"].map((id) => belay.session(id));
+    for (const session of [own, other]) await belay.createSession({ id: session?.id ?? "" });
+    const runs = [own, other].map((session) => session?.prompt("done"));
+    for (const run of runs) await run?.outcome;
+    const target = `/v1/outcomes?runs=${runs.map((run) => run?.id).join()},run_x,x`;
+    const { status, body } = await ask("GET", target, "", { authorization: "Bearer acme" });
+    const { outcomes, failed } = JSON.parse(String(body));
+    expect([status, outcomes]).toEqual([200, [{ runId: runs[0]?.id, outcome: { kind: "completed" } }]]);
+    const absent = (runId = "") => ({ runId, error: { code: "not_found", message: `There is no run ${runId}.` } });
+    const others = [absent(runs[1]?.id), absent("run_x"), absent("x")];
+    expect(failed.toSorted(byRun)).toMatchObject(others.toSorted(byRun));
+  });
+
   test("a tenant makes sessions in its own name only", async () => {
     const { ask, belay } = await served();
     const headers = { authorization: "Bearer acme" };
@@ -355,6 +372,54 @@ describe("waiting", () => {
     await clock.advance(1);
     expect(JSON.parse(String((await answer).body))).toEqual({ runId: id, phase: "live", waitedMs: 7000 });
     expect(clock.pending).toEqual([]);
+  });
+});
+
+describe("waiting for several runs", () => {
+  test("is over when the first of them has ended, and says which", async () => {
+    const gate = new Gate();
+    const { ask, belay, clock, began } = await served({
+      wait: () => new Promise(() => {}),
+      soon: () => gate.opened.then(() => "done"),
+    });
+    const [wait, soon] = [belay.prompt("wait"), belay.prompt("soon")];
+    await Promise.all([began("wait"), began("soon")]);
+    const answer = ask("GET", `/v1/outcomes?runs=${wait.id},${soon.id},${soon.id}&waitMs=7000`);
+    while (clock.pending.length === 0) await settled();
+    gate.open();
+    expect(JSON.parse(String((await answer).body))).toEqual({
+      ...{ outcomes: [{ runId: soon.id, outcome: { kind: "completed" } }], failed: [] },
+    });
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("is over after its time, with nothing; and one id too many is refused", async () => {
+    const { ask, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
+    const { id } = belay.prompt("wait");
+    await began("wait");
+    const answer = ask("GET", `/v1/outcomes?runs=${id}&waitMs=7000`);
+    await clock.advance(7_000);
+    expect(JSON.parse(String((await answer).body))).toEqual({ outcomes: [], failed: [] });
+    expect(clock.pending).toEqual([]);
+    const many = Array.from({ length: OUTCOMES_TOGETHER_MAX + 1 }, (_, index) => `run_${index}`).join();
+    expect(errorOf(await ask("GET", `/v1/outcomes?runs=${many}`))).toMatchObject({ code: "invalid" });
+  });
+
+  test("G28: is not kept from an outcome by a session whose store is in trouble, and fails if all are", async () => {
+    const { belay, began, ...rest } = await served({ wait: () => new Promise(() => {}), done: () => "done" });
+    const [troubled, done] = [belay.prompt("wait"), belay.prompt("done")];
+    await Promise.all([began("wait"), done.outcome]);
+    const control = new Proxy<BelayControl>(belay, {
+      get: (target, name) =>
+        name === "run"
+          ? (id: string) =>
+              id === troubled.id ? Promise.reject(new ControlError("unavailable", "No.")) : belay.run(id)
+          : Reflect.get(target, name),
+    });
+    const { ask } = { ...rest, ...serve(control) };
+    const both = await ask("GET", `/v1/outcomes?runs=${troubled.id},${done.id}`);
+    expect(JSON.parse(String(both.body))).toMatchObject({ outcomes: [{ runId: done.id }], failed: [] });
+    expect((await ask("GET", `/v1/outcomes?runs=${troubled.id}`)).status).toBe(503);
   });
 });
 

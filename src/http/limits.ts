@@ -12,14 +12,17 @@ export const MUTATIONS_BURST = 40;
 
 /** Event streams of one token. A browser, a few command lines and a bridge are below ten. */
 export const STREAMS_PER_TOKEN_MAX = 32;
-/** Requests that one shared stream answers at once: each may hold one window of text for its reader. */
-export const STREAM_REQUESTS_MAX = 512;
+/**
+ * Requests that one shared stream answers at once: each may hold one piece of text for its reader. All tabs of a browser
+ * may share one stream, and each follows as many runs as a page shows.
+ */
+export const STREAM_REQUESTS_MAX = 2_048;
 /** The first of an answer that comes in pieces; each next one may be twice as long, up to a piece. */
 export const STREAM_FIRST_CHARS = 512;
 /** Stops are taken beyond that: what is followed keeps none of them out. */
-export const STREAM_STOPS_MAX = 1_024;
+export const STREAM_STOPS_MAX = 4_096;
 /** Whole answers that wait to be sent on one shared stream. Beyond, its client asks and does not read: it is ended. */
-export const STREAM_UNSENT_MAX = 4_096;
+export const STREAM_UNSENT_MAX = 16_384;
 /** How often a WebSocket that streams is asked for a sign of life. One that gives none until the next time is dead. */
 export const SOCKET_PING_MS = 30_000;
 /** How often the tokens of open streams are looked at again. A stream may be open for days, and its token revoked. */
@@ -120,5 +123,7 @@ export const STRANGERS_NOTED_MAX = 60;
 export const STRANGERS_WINDOW_MS = 60_000;
 /** Runs whose outcomes somebody waits for, or has waited for: more than can be live and queued in a busy house. */
 export const OUTCOMES_AWAITED_MAX = 65_536;
+/** Runs whose outcomes one request waits for: as many of the longest ids as a target has room for. */
+export const OUTCOMES_TOGETHER_MAX = 60;
 /** Rows of a list, if nobody says how many. */
 export const ROWS_DEFAULT = 100;

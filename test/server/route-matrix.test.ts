@@ -246,6 +246,8 @@ describe("the matrix would notice", () => {
       const { scope, serverWide: house, path, carrier } = routeOf(name);
       // What a stream carries is admitted by itself.
       if (scope === "public" || house !== undefined || carrier || paramsOf(path).length > 0) continue;
+      // Its ids are in the query.
+      if (name === "runOutcomes") continue;
       const request = valid(name);
       const { calls, answer } = await attempt({
         ...request,

@@ -31,7 +31,7 @@ export function idsOf(tenant: string | undefined): Ids {
 }
 
 /** Queries without which a request is refused. */
-const QUERIES: Readonly<Record<string, string>> = { "/v1/ids": "?prefix=ses_" };
+const QUERIES: Readonly<Record<string, string>> = { "/v1/ids": "?prefix=ses_", "/v1/outcomes": "?runs=run_a" };
 
 export const pathOf = (route: Route, ids: Ids): string =>
   route.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name])) +

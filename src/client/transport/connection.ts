@@ -12,7 +12,8 @@ import { RESEND_MS_MAX } from "../../core/limits.ts";
 import { cutReason } from "../../core/model/cancel.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { ATTEMPTS_MAX, REQUEST_MS } from "../limits.ts";
+import { ATTEMPTS_MAX, REQUEST_MS, WAIT_PIECE_MS } from "../limits.ts";
+import { Outcomes } from "../outcomes.ts";
 import type { Random } from "../random.ts";
 import { SendOrder, type Unanswered } from "../send-order.ts";
 import { Backoff, type Patience } from "./backoff.ts";
@@ -74,6 +75,11 @@ export class Connection {
   readonly where: string;
   readonly patienceMs: number;
   readonly order = new SendOrder();
+  readonly outcomes = new Outcomes((runs, signal) => {
+    const query = { runs: runs.join(","), waitMs: WAIT_PIECE_MS };
+    const wait = { waitMs: WAIT_PIECE_MS, signal, attempts: "patient" } as const;
+    return this.value({ method: "GET", path: "/v1/outcomes", query, ...wait });
+  });
   readonly #parts: ConnectionParts;
   readonly #shared: SharedStream | undefined;
   readonly #places: Places | undefined;

@@ -110,13 +110,21 @@ function told(text: string, status: number): ControlError | undefined {
   try {
     const { error } = JSON.parse(text) as { readonly error?: Readonly<Record<string, unknown>> };
     if (typeof error?.code !== "string" || typeof error.message !== "string") return undefined;
-    const code: ControlCode = isCode(error.code) ? error.code : "internal";
-    const hint = typeof error.hint === "string" ? { hint: error.hint } : {};
     // The id of the request leads to the server's own record of it.
-    return new ControlError(code, error.message, { ...hint, cause: { status, requestId: error.requestId } });
+    return errorIn(error, { status, requestId: error.requestId });
   } catch {
     return undefined;
   }
+}
+
+/** An error as the server writes one. */
+export function errorIn(
+  error: { readonly [Field in "code" | "message" | "hint"]?: unknown },
+  cause?: object,
+): ControlError {
+  const code: ControlCode = typeof error.code === "string" && isCode(error.code) ? error.code : "internal";
+  const hint = typeof error.hint === "string" ? { hint: error.hint } : {};
+  return new ControlError(code, String(error.message), { ...hint, ...(cause === undefined ? {} : { cause }) });
 }
 
 /** Whether the server itself has said so, and not a proxy before it, or this client. */

@@ -10,6 +10,7 @@ import { processHandlers } from "./process-handlers.ts";
 import { keyed, reasonBy } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
 import { type RouteHandlers, type RouteRequest, reply } from "./route-handler.ts";
+import { found, idsIn, standingOf } from "./run-outcomes.ts";
 import type { RUN_ROUTES } from "./run-routes.ts";
 import { requireWithin } from "./session-handlers.ts";
 import type { Waits } from "./wait-or-disconnect.ts";
@@ -37,6 +38,13 @@ function views({ control, waiting }: RunHandlerParts) {
       const { phase, outcome: meanwhile, id: runId } = await run.row();
       if (meanwhile !== undefined) return reply(200, { runId, outcome: meanwhile });
       return reply(202, { runId, phase: phase === "settled" ? "live" : phase, waitedMs });
+    },
+    runOutcomes: async ({ actor, query, request }) => {
+      const ids = idsIn(query.runs);
+      const now = await standingOf(control, actor, ids);
+      if (now.outcomes.length + now.failed.length > 0) return reply(200, found(now));
+      await waiting.anyOf(now.live, query.waitMs ?? 0, request.signal);
+      return reply(200, found(await standingOf(control, actor, ids)));
     },
   } satisfies Partial<RouteHandlers>;
 }

@@ -10,12 +10,13 @@ import {
   eventsQuery,
   followQuery,
   inputBody,
+  outcomesQuery,
   outputQuery,
   reasonBody,
   resizeBody,
   waitQuery,
 } from "../schemas/request.ts";
-import { callView, runOutcome, runView, runWaits } from "../schemas/view.ts";
+import { callView, runOutcome, runOutcomes, runView, runWaits } from "../schemas/view.ts";
 import { EMPTY, events, json, type Route } from "./route.ts";
 
 export const RUN_ROUTES = {
@@ -33,6 +34,14 @@ export const RUN_ROUTES = {
     summary: "How a run ended; 202 if it has not within `waitMs`. Asking again, or going away, changes nothing.",
     query: waitQuery,
     answers: { 200: json(runOutcome), 202: json(runWaits) },
+  },
+  runOutcomes: {
+    method: "GET",
+    path: "/v1/outcomes",
+    scope: "read",
+    summary: "How runs ended, as soon as one of `runs` (up to 60 ids, separated by commas) has, or `waitMs` is over.",
+    query: outcomesQuery,
+    answers: { 200: json(runOutcomes) },
   },
   runEvents: {
     method: "GET",

@@ -51,7 +51,8 @@ export function failed(
   return { error, answer: errorAnswer(seen, { status, headers: headersOf(code, status), requestId }) };
 }
 
-function seenOf(error: ControlError): ControlError {
+/** An error as clients may see it. */
+export function seenOf(error: ControlError): ControlError {
   const message = SEEN[error.code];
   return message === undefined ? error : new ControlError(error.code, message);
 }

@@ -42,6 +42,19 @@ export class Waits {
     return { outcome, waitedMs: Math.round(this.#clock.elapsed() - from) };
   }
 
+  /** Until the first of these runs ends. One that cannot be waited for is no reason not to wait for the others. */
+  async anyOf(runs: readonly RunControl[], limitMs: number, gone: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([gone, over.signal]);
+    try {
+      await Promise.any(runs.map((run) => this.#within(run, limitMs, signal)));
+    } catch (thrown) {
+      throw thrown instanceof AggregateError ? thrown.errors[0] : thrown;
+    } finally {
+      over.abort(OVER);
+    }
+  }
+
   #waitersOf({ id, outcome }: RunControl): Waiters {
     const known = this.#runs.get(id);
     if (known !== undefined) return known;
@@ -82,4 +95,5 @@ export class Waits {
   }
 }
 
+const OVER = { name: "Over", message: "Another run has ended." } as const;
 const CLOSING = { name: "Closing", message: "The server is shutting down." } as const;

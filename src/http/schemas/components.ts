@@ -66,6 +66,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   CallView: view.callView,
   Accepted: view.accepted,
   RunOutcome: view.runOutcome,
+  RunOutcomes: view.runOutcomes,
   RunWaits: view.runWaits,
   QueuedRun: view.queuedRun,
   Queue: view.queue,

@@ -6,12 +6,14 @@ const isCode = (text: string): text is ControlCode => Object.hasOwn(ADVICE, text
 
 export const CONTROL_CODES: readonly ControlCode[] = Object.keys(ADVICE).filter(isCode);
 
-export const problem = z.object({
-  error: z.object({
-    code: z.enum(CONTROL_CODES),
-    message: z.string(),
-    hint: z.string(),
-    retryable: z.boolean(),
-    requestId: z.string(),
-  }),
+const error = z.object({
+  code: z.enum(CONTROL_CODES),
+  message: z.string(),
+  hint: z.string(),
+  retryable: z.boolean(),
 });
+
+export const problem = z.object({ error: error.extend({ requestId: z.string() }) });
+
+/** What went wrong with one of several runs. */
+export const runProblem = z.object({ runId: z.string(), error });

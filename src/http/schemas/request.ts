@@ -112,6 +112,8 @@ export const auditQuery = z.strictObject({
   actor: z.string().max(KEY_CHARS_MAX).optional(),
 });
 export const waitQuery = z.strictObject({ waitMs: waitMs.optional() });
+/** Ids with commas between them. */
+export const outcomesQuery = z.strictObject({ runs: z.string().min(1), waitMs: waitMs.optional() });
 export const eventsQuery = z.strictObject({
   after: position.optional(),
   deltas: z.enum(["with", "without"]).optional(),

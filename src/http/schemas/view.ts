@@ -3,7 +3,7 @@ import { z } from "zod";
 import { modelName, providerCall, turnPart, usage } from "./event.ts";
 import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
 import { cancelReason, failure, outcome } from "./outcome.ts";
-import { CONTROL_CODES } from "./problem.ts";
+import { CONTROL_CODES, runProblem } from "./problem.ts";
 import { processInfo, tier } from "./process.ts";
 import { question } from "./question.ts";
 import { delivery, item, json, prompt } from "./value.ts";
@@ -91,6 +91,8 @@ export const accepted = z.object({
   sessionId,
 });
 export const runOutcome = z.object({ runId, outcome });
+/** `failed`: those whose outcome cannot be told. Neither: none has ended within the time. */
+export const runOutcomes = z.object({ outcomes: z.array(runOutcome), failed: z.array(runProblem) });
 export const runWaits = z.object({ runId, phase: z.enum(["waiting", "live"]), waitedMs: count });
 
 export const queuedRun = z.object({ runId, prompt, joined: z.enum(["queue", "steer"]) });
