@@ -184,6 +184,16 @@ describe("delete()", () => {
     expect(await run.outcome).toMatchObject({ kind: "cancelled" });
   });
 
+  test("G7: a prompt that is called behind it in the same tick is refused, and never runs", async () => {
+    const { belay, begun } = await openTestBelay();
+    const session = await belay.createSession();
+    await session.prompt("hello").outcome;
+    const deleted = session.delete();
+    await expect(session.prompt("behind").accepted).rejects.toMatchObject({ code: "closed" });
+    expect(await deleted).toMatchObject({ kind: "deleted" });
+    expect(begun).toEqual(["hello"]);
+  });
+
   test("ends those who follow the session", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();

@@ -17,6 +17,7 @@ import type { Store } from "../../ports/store.ts";
 import type { WorkEnds } from "../ends/work-ends.ts";
 import type { Commit } from "../log/commit.ts";
 import type { Feeds } from "../log/feed.ts";
+import type { SessionRegistry } from "../log/session-registry.ts";
 import type { SessionState } from "../log/session-state.ts";
 import type { ProcessManager } from "../process/process-manager.ts";
 
@@ -25,6 +26,7 @@ export interface RemovalHost {
   readonly store: Store;
   readonly clock: Clock;
   readonly commit: Commit;
+  readonly lanes: Pick<SessionRegistry, "get">;
   readonly worker: WorkerId;
   readonly feeds: Pick<Feeds, "remove">;
   readonly processes: Pick<ProcessManager, "discard">;
@@ -66,10 +68,11 @@ export class Removal {
 
   /** Stops everything in a session, and deletes it. */
   async remove(session: SessionId, reason: CancelReason): Promise<SessionDeleted> {
-    const { store, commit } = this.#host;
+    const { store, commit, lanes } = this.#host;
     const upkeep = requireUpkeep(store);
+    // In the tick of the call: what is prompted behind it is refused.
+    await commit.submit(lanes.get(session), { type: "close", reason });
     const lane = await this.#loaded(session);
-    if (lane.decided.phase !== "closed") await commit.submit(lane, { type: "close", reason });
     const events = lane.durable.head;
     await this.#atRest(lane);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {

@@ -127,7 +127,6 @@ function controlled(control: BelayControl): Pick<Way, "newSession" | "prompt" | 
 }
 
 export const library: OpenWay = async (server) => ({
-  follows: (method) => (method === "session.delete" ? "the session is read before it is closed" : undefined),
   // After a restart it is another Belay.
   ...controlled(new Proxy({} as BelayControl, { get: (_, name) => bound(server.belay, name) })),
   network: undefined,
