@@ -77,6 +77,15 @@ export function checkKey(given: string | undefined): string | undefined {
   return given;
 }
 
+/** Our id of a call or the model's own, as a part of a path. Dots would name what is above it: the whole session. */
+export function callPart(id: string): string {
+  if (typeof id === "string" && id !== "" && id !== "." && id !== "..") return encodeURIComponent(id.toWellFormed());
+  throw invalid(
+    "Over a network the id of a call is a string that is not only dots.",
+    "Use Belay's own id of the call.",
+  );
+}
+
 export function checkSession(id: string): SessionId {
   if (typeof id !== "string" || !isSessionId(id)) {
     throw invalid('A session id begins with "ses_" and has letters, digits, . _ -');

@@ -259,6 +259,17 @@ describe("each method is one request", () => {
     expect(await none).toBeUndefined();
   });
 
+  test.each([".", "..", ""])(
+    "G10: a cancel of a call that is named %j stops nothing: it would name the session",
+    async (id) => {
+      await using house = await connected();
+      const session = house.client.session("ses_1");
+      await expect(session.cancelCall(id)).rejects.toMatchObject({ code: "invalid" });
+      await expect(session.call(id)).rejects.toMatchObject({ code: "invalid" });
+      expect(house.server.heard).toEqual([]);
+    },
+  );
+
   test("a cancel is refused here if it makes no sense, and no tenant can be chosen", async () => {
     await using house = await connected();
     const { client } = house;

@@ -30,6 +30,7 @@ import type { Explanation } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
 import { follow, type Page } from "./follow.ts";
 import {
+  callPart,
   checkJson,
   checkKey,
   checkPrompt,
@@ -97,14 +98,14 @@ export class ClientSession implements SessionControl {
     return waitForSession(this.#connection, { ...request, waitMs, began });
   }
 
-  call(id: string): Promise<CallView> {
-    return this.#connection.get<CallView>(`${this.#path}/calls/${encodeURIComponent(id)}`);
+  async call(id: string): Promise<CallView> {
+    return this.#connection.get<CallView>(`${this.#path}/calls/${callPart(id)}`);
   }
 
   async cancelCall(id: string, options: CancelOptions = {}): Promise<Stopped> {
     const { reason, waitMs = CALL_WAIT_MS, remind, key, ...rest } = optionsOf(options, "cancelCall()");
     rejectUnknown(rest, "cancelCall()");
-    const path = `${this.#path}/calls/${encodeURIComponent(id)}/cancel`;
+    const path = `${this.#path}/calls/${callPart(id)}/cancel`;
     return stopOne(this.#connection, this.id, { path, body: { reason, remind }, key: this.#once(key), waitMs });
   }
 

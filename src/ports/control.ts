@@ -5,7 +5,7 @@ import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../cor
 import type { Accepted, InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
 import type { Delta, Gap } from "../core/model/delta.ts";
 import type { Recorded } from "../core/model/event.ts";
-import type { ProcessId, RunId, Seq, SessionId } from "../core/model/ids.ts";
+import type { CallId, ProcessId, RunId, Seq, SessionId } from "../core/model/ids.ts";
 import type { InboxItem } from "../core/model/inbox.ts";
 import type { Delivery, Json, Prompt } from "../core/model/prompt.ts";
 import type { AnswerReceipt, Question } from "../core/model/question.ts";
@@ -241,6 +241,8 @@ export interface AwaitedOutcome {
     | { readonly kind: "limit"; readonly waitMs: number };
   /** Of a call: its tool. */
   readonly tool?: string;
+  /** Of a call that was named by the model's own id: ours. */
+  readonly callId?: CallId;
 }
 
 export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {

@@ -1,9 +1,7 @@
 // Stopping one call, in the words hosts of other agents know: which call is meant, and one status for our receipts.
 
-import { ControlError, toControlError } from "../core/errors.ts";
 import type { CancelReceipt } from "../core/model/cancel.ts";
-import { type CallId, isCallId, type RunId, runOf, type Seq } from "../core/model/ids.ts";
-import type { AwaitedOutcome, BelayControl, CancelOptions, SessionControl } from "../ports/control.ts";
+import type { AwaitedOutcome, CancelOptions, SessionControl } from "../ports/control.ts";
 
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";
 
@@ -23,23 +21,14 @@ export interface StoppedCall {
   readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
-interface FoundCall {
-  readonly callId: CallId;
-  readonly name: string | undefined;
-}
-
-export async function cancelCall(control: BelayControl, session: SessionControl, stop: CallStop): Promise<StoppedCall> {
-  const found = await findCall(control, session, stop.given);
-  if (found === undefined) {
-    return { status: "not_found", callId: stop.given, tool: null, receipt: { kind: "unknown" } };
-  }
-  const { callId } = found;
-  const { reason, remind, waitMs } = stop;
-  const stopping = control.cancel(callId, { remind, waitMs, ...(reason === undefined ? {} : { reason }) });
-  // After the cancel, so that it does not wait for a name.
-  const [receipt, name] = await Promise.all([stopping, found.name ?? nameOf(control, session, callId)]);
-  if ("runs" in receipt) throw new ControlError("invalid", `${callId} is a session.`);
-  return { status: statusOf(receipt, waitMs), callId, tool: name ?? null, receipt };
+export async function cancelCall(
+  session: SessionControl,
+  { given, reason, ...options }: CallStop,
+): Promise<StoppedCall> {
+  const asked = { ...options, ...(reason === undefined ? {} : { reason }) };
+  const receipt = await session.cancelCall(given, asked);
+  const { callId = given, tool = null } = receipt;
+  return { status: statusOf(receipt, options.waitMs), callId, tool, receipt };
 }
 
 /**
@@ -65,92 +54,5 @@ export function statusOf(receipt: CancelReceipt & AwaitedOutcome, waitMs: number
       if (receipt.ended.outcome.kind !== "cancelled") return "not_found";
       // It was abandoned, and may still run.
       return receipt.ended.outcome.abandoned === undefined ? "cancelled" : "timeout";
-  }
-}
-
-/** A call of another session is none, whatever its id. */
-async function findCall(control: BelayControl, session: SessionControl, given: string): Promise<FoundCall | undefined> {
-  // Asked for first and alone: it needs no store for what is live, and a stop must not wait for one.
-  if (isCallId(given) && (await control.findSession(given)) === session.id) return { callId: given, name: undefined };
-  return findByProvider(control, session, given);
-}
-
-/** Ids of providers are not ours: they may repeat, and look like ours. What is live is meant before what has ended. */
-async function findByProvider(
-  control: BelayControl,
-  session: SessionControl,
-  given: string,
-): Promise<FoundCall | undefined> {
-  const seen = await lookAround(session);
-  if (seen === undefined) return undefined;
-  const calls = (await callsOf(control, session, seen)).filter((one) => one.providerId === given);
-  const live = calls.filter((one) => !one.settled);
-  if (live.length > 1) {
-    const names = live.map((one) => one.callId).join(", ");
-    throw new ControlError("invalid", `\`${given.slice(0, 80)}\` names several live calls: ${names}.`, {
-      hint: "Use the id of one of them.",
-    });
-  }
-  return live[0] ?? calls.at(-1);
-}
-
-interface RunPosition {
-  readonly runId: RunId;
-  readonly asOf: Seq;
-}
-
-/** The live run, or else the newest, and how far the log reaches. Undefined: no such session, or nothing in it. */
-async function lookAround(session: SessionControl): Promise<RunPosition | undefined> {
-  try {
-    const { live, asOf } = await session.explain();
-    const runId = live?.runId ?? (await session.runs({ limit: 1 }))[0]?.id;
-    return runId === undefined ? undefined : { runId, asOf };
-  } catch (error) {
-    if (toControlError(error).code === "not_found") return undefined;
-    throw error;
-  }
-}
-
-interface SeenCall {
-  readonly callId: CallId;
-  readonly name: string;
-  readonly providerId: string | undefined;
-  settled: boolean;
-}
-
-/** The calls of one run, in the order in which they were asked for, as its log tells them. */
-async function callsOf(
-  control: BelayControl,
-  session: SessionControl,
-  around: RunPosition,
-): Promise<readonly SeenCall[]> {
-  const { seq } = await (await control.run(around.runId)).accepted;
-  const calls = new Map<CallId, SeenCall>();
-  if (seq > around.asOf) return [];
-  for await (const event of session.events({ after: seq - 1 })) {
-    if (event.type === "call.requested" && event.runId === around.runId) {
-      const { callId, name, provider } = event;
-      calls.set(callId, { callId, name, providerId: provider?.id, settled: false });
-    }
-    if (event.type === "call.settled") {
-      const call = calls.get(event.callId);
-      if (call !== undefined) call.settled = true;
-    }
-    const at = "seq" in event ? event.seq : event.type === "gap" ? event.to : 0;
-    if (at >= around.asOf) break;
-  }
-  return [...calls.values()];
-}
-
-/** What the tool is called. A name is a courtesy: if it cannot be found out, the stop counts all the same. */
-async function nameOf(control: BelayControl, session: SessionControl, callId: CallId): Promise<string | undefined> {
-  try {
-    const { live, asOf } = await session.explain();
-    const going = live?.calls.find((one) => one.callId === callId)?.name;
-    if (going !== undefined) return going;
-    const calls = await callsOf(control, session, { runId: runOf(callId), asOf });
-    return calls.find((one) => one.callId === callId)?.name;
-  } catch {
-    return undefined;
   }
 }

@@ -48,7 +48,8 @@ export async function cancelSessionCall(
   // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
   if (isCallId(given) && engine.lanes.sessionOf(runOf(given)) === session) return cancelCall(engine, given, options);
   try {
-    return await cancelCall(engine, (await sessionCall(engine, session, given)).id, options);
+    const { id: callId } = await sessionCall(engine, session, given);
+    return { ...(await cancelCall(engine, callId, options)), callId };
   } catch (error) {
     if (toControlError(error).code === "not_found") return { kind: "unknown" };
     throw error;

@@ -38,7 +38,7 @@ const ended = z.discriminatedUnion("kind", [
 ]);
 
 /** What waiting for the settlement brought; of a call, its tool. */
-const more = { ended: ended.optional(), tool: z.string().optional() };
+const more = { ended: ended.optional(), tool: z.string().optional(), callId: callId.optional() };
 
 /** The receipt of a cancel of one thing. */
 export const cancelReceipt = z.discriminatedUnion("kind", [

@@ -36,7 +36,7 @@ export const STOP_METHODS = {
       const timeoutMs = readableWait(params.timeoutMs) ?? CALL_WAIT_MS;
       // A notification is answered by nobody, so nobody waits for it either.
       const waitMs = id === undefined ? 0 : timeoutMs;
-      return now(await cancelCall(control, session, { given, reason: readableReason(params.reason), remind, waitMs }));
+      return now(await cancelCall(session, { given, reason: readableReason(params.reason), remind, waitMs }));
     },
   },
   "run/cancel": {

@@ -279,10 +279,6 @@ export const bridge: OpenWay = async (server) => {
     return stop("run/cancel", runOf(target));
   };
   return {
-    follows: (method, { inFlight }) => {
-      const isOfCall = method === "session.cancelCall" || (method === "belay.cancel" && inFlight === "a call");
-      return isOfCall ? "a call may be named by the model's own id, which is looked up first" : undefined;
-    },
     newSession: () => host.newSession(),
     prompt: ({ session, key }, prompt) => {
       host.send({ id: key, method: "session/prompt", params: { sessionId: session, prompt, key } });

@@ -210,10 +210,9 @@ export class AcpSessions {
   async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopRequest): Promise<StoppedCall> {
     return this.#records.noted("cancel", call, async () => {
       allow(this.guest, "cancel");
-      const { control } = this.#options;
-      const session = control.session(sessionOf(this.guest, sessionId));
+      const session = this.#options.control.session(sessionOf(this.guest, sessionId));
       const stop = { given: call, reason: this.#reason(reason), remind: remind ?? true, waitMs };
-      return cancelCall(control, session, stop);
+      return cancelCall(session, stop);
     });
   }
 
