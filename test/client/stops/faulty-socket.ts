@@ -10,8 +10,10 @@ type Message = { readonly type: string; readonly id?: string; readonly method?: 
 
 export class FaultySocket {
   static readonly #planned = new Map<string, { readonly fault: SocketFault; readonly met: () => void }>();
+  static readonly #awaited = new Map<string, () => void>();
   readonly #socket: WebSocket;
   readonly #origin: string;
+  readonly #stops = new Set<string | undefined>();
   #dropped: string | undefined;
 
   /** Resolves when a stop has met it. */
@@ -19,9 +21,15 @@ export class FaultySocket {
     return new Promise((met) => void FaultySocket.#planned.set(new URL(url).host, { fault, met }));
   }
 
+  /** Resolves when a stop that was sent to this server is answered. */
+  static stopAnswered(url: string): Promise<void> {
+    return new Promise((answered) => void FaultySocket.#awaited.set(new URL(url).host, answered));
+  }
+
   /** What met no stop does not meet that of a later server with the same address. */
   static forget(url: string): void {
     FaultySocket.#planned.delete(new URL(url).host);
+    FaultySocket.#awaited.delete(new URL(url).host);
   }
 
   constructor(url: string, protocols: string[]) {
@@ -33,14 +41,17 @@ export class FaultySocket {
     this.#socket.addEventListener(type, (event) => {
       const data = "data" in event ? event.data : undefined;
       const message = data === undefined ? undefined : (JSON.parse(String(data)) as Message);
-      if (this.#dropped !== undefined && message?.id === this.#dropped && message.type === "answer") this.close();
-      else call({ data });
+      const isAnswer = message?.type === "answer";
+      if (isAnswer && this.#dropped !== undefined && message.id === this.#dropped) return this.close();
+      if (isAnswer && this.#stops.has(message.id)) FaultySocket.#awaited.get(this.#origin)?.();
+      call({ data });
     });
   }
 
   send(text: string): void {
     const message = JSON.parse(text) as Message;
     const isStop = message.type === "request" && message.method !== "GET";
+    if (isStop) this.#stops.add(message.id);
     const planned = isStop ? FaultySocket.#planned.get(this.#origin) : undefined;
     if (planned === undefined) {
       this.#socket.send(text);

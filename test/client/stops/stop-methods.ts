@@ -87,9 +87,12 @@ export const ENDS_THE_SESSION: ReadonlySet<Method> = new Set(["session.close", "
 /**
  * `in one tick`: with nothing in between. `delayed`: the prompt and the stop stay on the way for a while. `reordered`:
  * the stop arrives before the prompt it is for, and once more behind the prompt that follows it. `answer lost`: the
- * server acts, and neither answer arrives. `server restarted`: while the prompt, or else the stop, is on the way.
+ * server acts, and neither answer arrives. `answer lost, then 502`: and a proxy answers whatever is sent again, until
+ * patience ends. `server restarted`: while the prompt, or else the stop, is on the way.
  */
-export const NETWORKS = ["in one tick", "delayed", "reordered", "answer lost", "server restarted"] as const;
+export const NETWORKS = [
+  ...(["in one tick", "delayed", "reordered", "answer lost", "answer lost, then 502", "server restarted"] as const),
+] as const;
 export type Network = (typeof NETWORKS)[number];
 
 /** The other networks are in the slow lane. */

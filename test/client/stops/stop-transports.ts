@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { runCancel } from "../../../src/cli/commands/cancel/cancel.ts";
 import { runDelete } from "../../../src/cli/commands/delete/delete.ts";
 import { runQueue } from "../../../src/cli/commands/queue/queue.ts";
+import type { RunFlags } from "../../../src/cli/commands/run/run-options.ts";
+import { startRun } from "../../../src/cli/commands/run/run-start.ts";
 import { runStopAll } from "../../../src/cli/commands/stop-all/stop-all.ts";
 import { connectBelay } from "../../../src/client/belay-client.ts";
 import type { Fetch, FetchInit } from "../../../src/client/transport/reply.ts";
@@ -18,7 +20,7 @@ import { type RealServer, realServer } from "../../fixtures/real-server.ts";
 import { FaultySocket } from "./faulty-socket.ts";
 import { pipelinedFetch } from "./pipelined-fetch.ts";
 import type { Prompter, StoppableServer, Target } from "./stop-fixture.ts";
-import { hasOwnSession, type InFlight, isProcess, type Method } from "./stop-methods.ts";
+import { hasOwnSession, type InFlight, isProcess, type Method, type Network as NetworkKind } from "./stop-methods.ts";
 
 /** A stop, or why there is none: `target` undefined is the prompt that was sent last. */
 type Stop = (target: Target) => Promise<unknown>;
@@ -32,8 +34,12 @@ export interface Way {
   readonly stops: Readonly<Record<Method, Stop | string>>;
   /** What a protocol does not let a method stop, and why. */
   readonly spares?: Readonly<Partial<Record<Method, Partial<Record<InFlight, string>>>>>;
+  /** One program, one prompt: nothing is prompted behind a stop. */
+  readonly promptsOnce?: true;
   /** Behind what, besides stops of a whole session, no prompt is sent here, and why. */
   follows?(method: Method, target: Target): string | undefined;
+  /** Why patience does not end here. */
+  readonly untilAnswered?: string;
   /** What happens to requests on the network. Undefined: there is none. */
   readonly network: Network | undefined;
   restart(): Promise<void>;
@@ -43,11 +49,16 @@ export interface Way {
 interface Network {
   /** Resolves when the request has met it. */
   plan(what: "prompt" | "stop", fault: TransportFault): Promise<void>;
+  /** From now on a proxy answers these requests with 502. The server still receives the first. */
+  behindProxy?(what: "prompt" | "stop"): void;
   /** Resolves when a stop was answered, whatever its caller waits for besides. */
   readonly stopAnswered: Promise<void>;
 }
 
-export type OpenWay = (server: StoppableServer) => Promise<Way>;
+export type OpenWay = (server: StoppableServer, network: NetworkKind) => Promise<Way>;
+
+/** What a proxy answers is waited out as long as there is patience, in real time. */
+const patience = (network: NetworkKind) => (network === "answer lost, then 502" ? { patienceMs: 300 } : {});
 
 const PROMPT = /^POST \/v1\/(runs|sessions\/[^/]+\/runs)$/;
 const STOP = /^(DELETE |POST .*\/(cancel|delete)$)/;
@@ -67,21 +78,39 @@ class Line {
   readonly #faulty: FaultyTransport;
   readonly #plans: { readonly what: RegExp; readonly fault: TransportFault; readonly met: () => void }[] = [];
 
+  readonly #proxies: { readonly what: RegExp; hasDelivered: boolean }[] = [];
+
   constructor(fetch: Fetch) {
     this.#faulty = faultyTransport(fetch);
   }
 
+  behindProxy(what: "prompt" | "stop"): void {
+    this.#proxies.push({ what: what === "prompt" ? PROMPT : STOP, hasDelivered: false });
+  }
+
   readonly #stopAnswered = Promise.withResolvers<void>();
   readonly stopAnswered: Promise<void> = this.#stopAnswered.promise;
+  readonly #promptSent = Promise.withResolvers<void>();
+  readonly promptSent: Promise<void> = this.#promptSent.promise;
+  readonly #promptAnswered = Promise.withResolvers<void>();
+  readonly promptAnswered: Promise<void> = this.#promptAnswered.promise;
 
   readonly fetch: Fetch = async (url, init: FetchInit) => {
     const line = `${init.method} ${new URL(url).pathname}`;
     const carried = line === CARRIER ? stopIn(init.body) : undefined;
+    const proxy = this.#proxies.find(({ what }) => what.test(carried ?? line));
+    if (proxy !== undefined) {
+      if (!proxy.hasDelivered) await this.#faulty.fetch(url, init);
+      proxy.hasDelivered = true;
+      return new Response("<h1>Bad gateway</h1>", { status: 502 });
+    }
     for (const plan of this.#plans.filter(({ what }) => what.test(carried ?? line))) {
       this.#plans.splice(this.#plans.indexOf(plan), 1);
       void this.#faulty.plan(line, 1, plan.fault).met.then(plan.met);
     }
+    if (PROMPT.test(line)) this.#promptSent.resolve();
     const reply = await this.#faulty.fetch(url, init);
+    if (PROMPT.test(line)) this.#promptAnswered.resolve();
     if (STOP.test(carried ?? line)) this.#stopAnswered.resolve();
     return reply;
   };
@@ -147,13 +176,14 @@ interface InMemory {
 }
 
 /** A client whose requests end in a handler in memory. */
-async function inMemory(server: StoppableServer, streams?: "shared"): Promise<InMemory> {
+async function inMemory(server: StoppableServer, network: NetworkKind, streams?: "shared"): Promise<InMemory> {
   let served = inMemoryServer(server.belay);
   const line = new Line((url, init) => served.fetch(url, init));
   const control = await connectBelay({
     url: served.url,
     token: served.token,
     fetch: line.fetch,
+    ...patience(network),
     ...(streams && { streams }),
   });
   return {
@@ -169,8 +199,8 @@ async function inMemory(server: StoppableServer, streams?: "shared"): Promise<In
 
 const throughHandler =
   (streams?: "shared"): OpenWay =>
-  async (server) => {
-    const { control, line, restart, close } = await inMemory(server, streams);
+  async (server, network) => {
+    const { control, line, restart, close } = await inMemory(server, network, streams);
     return { ...controlled(control), network: line, restart, close };
   };
 
@@ -199,12 +229,12 @@ class OnPort {
   }
 }
 
-export const pipelined: OpenWay = async (server) => {
+export const pipelined: OpenWay = async (server, network) => {
   const place = await OnPort.open(server);
   const fetch = pipelinedFetch();
   const line = new Line(fetch);
   const { url, token } = place.served;
-  const control = await connectBelay({ url, token, fetch: line.fetch });
+  const control = await connectBelay({ url, token, fetch: line.fetch, ...patience(network) });
   return {
     ...controlled(control),
     network: line,
@@ -238,7 +268,7 @@ async function onPlatform(server: StoppableServer): Promise<{ readonly place: On
 
 /** A stop takes one of two ways: a request of its own, or the WebSocket. */
 const platformNetwork = (url: string, line: Line): Network => ({
-  stopAnswered: line.stopAnswered,
+  stopAnswered: Promise.race([line.stopAnswered, FaultySocket.stopAnswered(url)]),
   plan: (what, fault) => {
     const { kind } = fault;
     const isSockets = kind === "hold-request" || kind === "copy-later" || kind === "drop-answer";
@@ -247,14 +277,14 @@ const platformNetwork = (url: string, line: Line): Network => ({
   },
 });
 
-export const webSocket: OpenWay = async (server) => {
+export const webSocket: OpenWay = async (server, network) => {
   const { place, line } = await onPlatform(server);
   const { url, token } = place.served;
-  const control = await connectBelay({ url, token });
+  const control = await connectBelay({ url, token, ...patience(network) });
   const parts = controlled(control);
   return {
     ...parts,
-    network: platformNetwork(url, line),
+    network: { ...platformNetwork(url, line), behindProxy: (what) => line.behindProxy(what) },
     restart: () => place.restart(),
     close: async () => {
       await control.close();
@@ -265,8 +295,8 @@ export const webSocket: OpenWay = async (server) => {
   };
 };
 
-export const bridge: OpenWay = async (server) => {
-  const { control, line, restart, close } = await inMemory(server);
+export const bridge: OpenWay = async (server, network) => {
+  const { control, line, restart, close } = await inMemory(server, network);
   const host = new InMemoryHost({ control });
   const stop = (method: string, params: object) => host.ask(method, params);
   const runOf = ({ runId, key }: Target) => (runId === undefined ? { requestId: key } : { runId });
@@ -311,8 +341,8 @@ const NO_OWN_SESSION = "a prompt names its session";
 
 const acp =
   (version: Version): OpenWay =>
-  async (server) => {
-    const { control, line, restart, close } = await inMemory(server);
+  async (server, network) => {
+    const { control, line, restart, close } = await inMemory(server, network);
     const editor = RawClient.connect(acpAgent({ control, clock: systemClock, version: "0" }), version);
     await editor.ask("initialize", greeting(version));
     const unsent: Message[] = [];
@@ -392,19 +422,32 @@ export const commandLine: OpenWay = async (server) => {
   const { place, line } = await onPlatform(server);
   const { url } = place.served;
   const cancel = (id: string | undefined) => runCancel(id ?? "", { url, json: true });
+  let program: { readonly over: Promise<number>; interrupt(): void } | undefined;
+  /** In the terminal of `belay run`, once that has sent its prompt. */
+  const ctrlC = async () => {
+    await line.promptSent;
+    program?.interrupt();
+    return program?.over;
+  };
   return {
     newSession: async () => (await server.belay.createSession()).id,
-    prompt: undefined,
+    promptsOnce: true,
+    untilAnswered: "a command sends its stop until it is answered",
+    prompt: ({ session, key, inFlight }, text) => {
+      program = startProgram(text, { url, key, ...(hasOwnSession(inFlight) ? {} : { session }) });
+      return Promise.race([program.over, line.promptAnswered]);
+    },
+    spares: OF_ANOTHER_PROGRAM,
     stops: {
       "belay.cancel": ({ id }) => cancel(id),
-      "belay.cancelPrompt": "Ctrl-C in `belay run` is the only stop of a prompt that has no id",
+      "belay.cancelPrompt": ctrlC,
       "belay.cancelAll": () => runStopAll({ url, yes: true, json: true }),
       "session.cancel": ({ session }) => cancel(session),
       "session.cancelCall": ({ session, id = "" }) => runCancel(id, { url, session, json: true }),
-      "session.cancelPrompt": "Ctrl-C in `belay run` is the only stop of a prompt that has no id",
+      "session.cancelPrompt": "no command takes the key of a prompt",
       "session.close": "sessions are deleted",
       "session.delete": ({ session }) => runDelete(session, { url, yes: true }),
-      "run.cancel": ({ runId }) => cancel(runId),
+      "run.cancel": ({ runId }) => (runId === undefined ? ctrlC() : cancel(runId)),
       "process.cancel": ({ id }) => cancel(id),
       "queue.withdraw": ({ session, id = "" }) => runQueue(session, undefined, { url, withdraw: id }),
     },
@@ -417,3 +460,23 @@ export const commandLine: OpenWay = async (server) => {
     },
   };
 };
+
+/** `belay run`, and the handler that it alone has for Ctrl-C. */
+function startProgram(text: string, flags: Pick<RunFlags, "url" | "key" | "session">) {
+  const before = new Set(process.listeners("SIGINT"));
+  const over = startRun(text, { ...flags, patience: "60000", json: true });
+  const own = process.listeners("SIGINT").filter((listener) => !before.has(listener));
+  return { over, interrupt: () => own.forEach((listener) => void listener("SIGINT")) };
+}
+
+const NO_ANSWER_YET = "the prompt of another program, which has no answer yet";
+
+const OF_ANOTHER_PROGRAM = {
+  "belay.cancel": { "an unanswered prompt": NO_ANSWER_YET },
+  "belay.cancelAll": {
+    "an unanswered prompt": NO_ANSWER_YET,
+    "an unanswered prompt in a session of its own": NO_ANSWER_YET,
+  },
+  "session.cancel": { "an unanswered prompt": NO_ANSWER_YET },
+  "session.delete": { "an unanswered prompt": NO_ANSWER_YET },
+} as const;
