@@ -141,6 +141,33 @@ describe("withKnownKey(): a prompt whose key was used by one that is not durable
     expect(earlierOf("k3")).toEqual(keyed("run_9", "k3"));
   });
 
+  test("G12: each entry is read once, however many prompts come in one tick", () => {
+    const lane = readyLane();
+    let reads = 0;
+    for (let index = 0; index < 1_000; index += 1) {
+      const entry = accepted(`run_${index}`, `k${index}`);
+      const { events } = entry;
+      Object.defineProperty(entry, "events", { get: () => ++reads && events });
+      withKnownKey(lane, keyed(`run_${index}`, `k${index}`));
+      lane.pending.push(entry);
+    }
+    expect(withKnownKey(lane, keyed("run_x", "k0"))).toMatchObject({ earlier: { runId: "run_0", acceptedAt: 2 } });
+    expect(reads).toBe(1_000);
+  });
+
+  test("is new again once the earlier ones are decided again, or the list was emptied", () => {
+    const lane = readyLane();
+    lane.pending.push(accepted("run_1", "k"));
+    expect(withKnownKey(lane, keyed("run_9", "k"))).toHaveProperty("earlier");
+    const [entry] = lane.pending.splice(0);
+    expect(withKnownKey(lane, keyed("run_9", "k"))).not.toHaveProperty("earlier");
+    lane.pending.push(accepted("run_2", "k2"));
+    expect(withKnownKey(lane, keyed("run_9", "k"))).not.toHaveProperty("earlier");
+    expect(withKnownKey(lane, keyed("run_9", "k2"))).toMatchObject({ earlier: { runId: "run_2", acceptedAt: 2 } });
+    lane.pending = entry === undefined ? [] : [entry];
+    expect(withKnownKey(lane, keyed("run_9", "k"))).toMatchObject({ earlier: { runId: "run_1", acceptedAt: 2 } });
+  });
+
   test("stays as it is without a key, and if its earlier run is known", () => {
     const lane = readyLane();
     lane.pending = [accepted("run_1", "k")];

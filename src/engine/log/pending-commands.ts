@@ -186,15 +186,51 @@ export function dropStart(lane: SessionState, command: Command | undefined, deci
 export function withKnownKey(lane: SessionState, command: Command): Command {
   // @fault key-of-a-withdrawn-prompt-forgotten, duplicate-key-runs-twice:looked-up
   if (command.type !== "accept" || command.key === undefined || command.earlier !== undefined) return command;
-  let seq = lane.durable.head;
-  for (const { events } of [...(lane.flight?.entries ?? []), ...lane.pending]) {
-    for (const event of events) {
-      seq += 1;
-      if (event.type !== "run.accepted" || event.key !== command.key) continue;
-      return { ...command, earlier: { runId: event.runId, acceptedAt: seq, content: event.content } };
-    }
+  let head = lane.durable.head;
+  for (const entries of [lane.flight?.entries ?? NO_ENTRIES, lane.pending]) {
+    const { keys, events } = acceptedIn(entries);
+    const earlier = keys.get(command.key);
+    if (earlier !== undefined) return { ...command, earlier: { ...earlier, acceptedAt: head + earlier.acceptedAt } };
+    head += events;
   }
   return command;
+}
+
+const NO_ENTRIES: readonly Pending[] = [];
+
+type Earlier = Omit<KeyedRun, "key">;
+
+/** The prompts among commands by their keys, each with its place among the events. */
+interface AcceptedKeys {
+  readonly keys: Map<string, Earlier>;
+  /** How many entries were read, and how many events they have. */
+  entries: number;
+  events: number;
+  /** The last that was read. Not kept alive: it has the text of its prompt. */
+  last: WeakRef<Pending> | undefined;
+}
+
+const ACCEPTED = new WeakMap<readonly Pending[], AcceptedKeys>();
+
+/** Reads each entry once: thousands may be decided in one tick. A list only grows, or is emptied. */
+function acceptedIn(entries: readonly Pending[]): AcceptedKeys {
+  let found = ACCEPTED.get(entries);
+  const isSame =
+    found !== undefined && entries.length >= found.entries && found.last?.deref() === entries[found.entries - 1];
+  if (found === undefined || !isSame) {
+    found = { keys: new Map(), entries: 0, events: 0, last: undefined };
+    ACCEPTED.set(entries, found);
+  }
+  for (; found.entries < entries.length; found.entries += 1) {
+    for (const event of entries[found.entries]?.events ?? []) {
+      found.events += 1;
+      if (event.type !== "run.accepted" || event.key === undefined || found.keys.has(event.key)) continue;
+      found.keys.set(event.key, { runId: event.runId, acceptedAt: found.events, content: event.content });
+    }
+  }
+  const last = entries.at(-1);
+  found.last = last && new WeakRef(last);
+  return found;
 }
 
 /** With what only the worker knows. Stays the same if it is decided again. */

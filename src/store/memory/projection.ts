@@ -50,7 +50,8 @@ export class Draft {
   readonly #id: SessionId;
   readonly #runs = new Map<RunId, KeptRun>();
   readonly #calls: KeptCall[] = [];
-  /** Made when the first is heard of: most appends have none, and should not pay for it. */
+  /** These two are made when the first is heard of: most appends have none, and should not pay for it. */
+  #keys: Set<string> | undefined;
   #processes: Map<ProcessId, KeptProcess> | undefined;
   #part: SessionPart | undefined;
   #live: RunId | undefined;
@@ -166,12 +167,13 @@ export class Draft {
     const session = this.#id;
     const fresh = { phase: "waiting", settledAt: undefined, outcome: undefined } as const;
     this.#runs.set(id, { id, session, acceptedAt, key, content, ...fresh });
+    if (key === undefined) return;
+    this.#keys ??= new Set();
+    this.#keys.add(key);
   }
 
   #hasKey(key: string): boolean {
-    if (this.#part?.keys.has(key) === true) return true;
-    for (const run of this.#runs.values()) if (run.key === key) return true;
-    return false;
+    return this.#part?.keys.has(key) === true || this.#keys?.has(key) === true;
   }
 
   #change(id: RunId, to: Partial<KeptRun>): void {
