@@ -2,8 +2,8 @@
 //
 // Invariants
 // 1. There is one request for each `OUTCOMES_TOGETHER_MAX` runs, not one for each run.
-// 2. What is read off the events of a run is independent of it: an outcome that is awaited inside a loop over the events
-//    comes although the loop does not go on.
+// 2. No reader of events holds it up: an outcome that is awaited inside a loop over the events of its run comes, although
+//    the loop reads no more of them meanwhile.
 import type { Outcome } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
 import { OUTCOMES_TOGETHER_MAX } from "./limits.ts";

@@ -156,7 +156,7 @@ describe("an outcome", () => {
     expect(await heard).toHaveLength(1);
   });
 
-  test("comes to a loop over the events that waits for it before it goes on", async () => {
+  test("is awaited inside a loop over the events of the run", async () => {
     await using house = await connected();
     const run = house.client.session("ses_1").prompt("hello");
     accept(await house.server.next(PROMPT));

@@ -13,8 +13,8 @@ export const MUTATIONS_BURST = 40;
 /** Event streams of one token. A browser, a few command lines and a bridge are below ten. */
 export const STREAMS_PER_TOKEN_MAX = 32;
 /**
- * Requests that one shared stream answers at once: each may hold one piece of text for its reader. All tabs of a browser
- * may share one stream, and each follows as many runs as a page shows.
+ * Requests that one shared stream answers at once: each may hold one piece of text for its reader. All tabs of a
+ * browser may share one stream, and each follows as many runs as a page shows.
  */
 export const STREAM_REQUESTS_MAX = 2_048;
 /** The first of an answer that comes in pieces; each next one may be twice as long, up to a piece. */

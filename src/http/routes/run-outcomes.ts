@@ -27,7 +27,7 @@ export function idsIn(runs: string): readonly string[] {
   throw new ControlError("invalid", `\`runs\` has ${ids.length} ids, and one request takes ${OUTCOMES_TOGETHER_MAX}.`);
 }
 
-/** Throws what is passing if nothing else can be said: it is tried again. Beside runs that stand well it is waited out. */
+/** An error that passes is thrown, and tried again, only if all have one: it holds up no other run. */
 export async function standingOf(control: BelayControl, actor: Actor, ids: readonly string[]): Promise<Standing> {
   const standing: Standing = { outcomes: [], failed: [], live: [] };
   let passing: ControlError | undefined;

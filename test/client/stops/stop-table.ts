@@ -156,7 +156,7 @@ async function sendOver(way: Way, { method, inFlight, network }: Cell, target: T
   return { answered: Promise.all(all), receipt: stopped, isFollowed };
 }
 
-/** A prompt that arrives in a session that has ended is refused, and what a proxy answers is an error: in order, both. */
+/** A prompt may arrive in a session that has ended, and be refused; what a proxy answers is an error. */
 const refusedIf =
   (method: Method, network: Network) =>
   (thrown: unknown): void => {
