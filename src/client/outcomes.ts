@@ -2,8 +2,8 @@
 //
 // Invariants
 // 1. There is one request for each `OUTCOMES_TOGETHER_MAX` runs, not one for each run.
-// 2. No reader of events holds it up: an outcome that is awaited inside a loop over the events of its run comes, although
-//    the loop reads no more of them meanwhile.
+// 2. No reader of events holds it up: an outcome that is awaited inside a loop over the events of its run comes,
+//    although the loop reads no more of them meanwhile.
 import type { Outcome } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
 import { OUTCOMES_TOGETHER_MAX } from "./limits.ts";
