@@ -2,6 +2,7 @@
 //
 // npm run bench -- --only spine --json
 import { optionsOf } from "../test/run/suite.ts";
+import { crowd } from "./crowd/crowd.ts";
 import { processes } from "./processes/processes.ts";
 import { type JudgedFigures, origin, report } from "./report.ts";
 import { server } from "./server/server.ts";
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<string, (progress: (line: string) => void) => Pro
   processes,
   server,
   stopping,
+  crowd,
 };
 
 const HELP = `npm run bench -- [--only NAME] [--json]\n\nBenches: ${Object.keys(BENCHES).join(", ")}`;
@@ -37,7 +39,7 @@ for (const name of names) {
   }
   console.error(`bench ${name}`);
   const { missed = [], ...figures } = await bench(progress);
-  const line = { bench: name, ...figures, ...origin(), seed: Number(values.seed) };
+  const line = { suite: name, bench: name, ...figures, missed, ...origin(), seed: Number(values.seed) };
   console.log(values.json ? JSON.stringify(line) : report(name, figures));
   for (const goal of missed) console.error(`missed: ${goal}`);
   if (missed.length > 0) process.exitCode = 1;

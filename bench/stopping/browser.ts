@@ -1,12 +1,12 @@
 // A stop in a real Chromium, which has six connections to a server for all of its tabs: ten tabs watch fifty runs each,
-// and one of them stops runs and sessions one after the other, and then everything. The floor is a bare request of the
-// same page to the same server.
+// and one of them stops runs and sessions one after the other, and then everything. Over a WebSocket, and as behind a
+// proxy that lets none through. The floor is a bare request of the same page to the same server.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBelay } from "../../src/index.ts";
 import { openBrowser } from "../../test/fixtures/browser.ts";
-import { clientPages, openPage } from "../../test/fixtures/browser-client.ts";
+import { clientPages, openPage, withoutWebSockets } from "../../test/fixtures/browser-client.ts";
 import { agent } from "../../test/fixtures/obedient-agent.ts";
 import { realServer } from "../../test/fixtures/real-server.ts";
 import { ascending, percentile, round } from "../report.ts";
@@ -47,33 +47,43 @@ const REQUEST = `(async () => {
   return performance.now() - from;
 })()`;
 
-try {
+/** What it takes in each of the figures, over one kind of connection. */
+async function measure(webSockets: "some" | "none") {
+  const context = await browser.context.browser()?.newContext();
+  if (context === undefined) throw new Error("The browser opens no more contexts.");
+  if (webSockets === "none") await withoutWebSockets(context);
   const tabs: Awaited<ReturnType<typeof openPage>>[] = [];
-  for (let index = 0; index < TABS; index += 1) tabs.push(await openPage(browser.context, server.url));
+  for (let index = 0; index < TABS; index += 1) tabs.push(await openPage(context, server.url));
   const watch = async (): Promise<void> => {
     for (const tab of tabs) await tab.evaluate(WATCH);
   };
   const [tab] = tabs;
   if (tab === undefined) throw new Error("No tab was opened.");
   await watch();
-  const runs: number[] = [];
-  const sessions: number[] = [];
-  const requests: number[] = [];
+  const measured = { runs: [] as number[], sessions: [] as number[], requests: [] as number[], all: [] as number[] };
   for (let index = 0; index < STOPS; index += 1) {
-    runs.push(Number(await tab.evaluate(STOP_RUN)));
-    sessions.push(Number(await tab.evaluate(STOP_SESSION)));
-    requests.push(Number(await tab.evaluate(REQUEST)));
+    measured.runs.push(Number(await tab.evaluate(STOP_RUN)));
+    measured.sessions.push(Number(await tab.evaluate(STOP_SESSION)));
+    measured.requests.push(Number(await tab.evaluate(REQUEST)));
   }
-  const everything: number[] = [];
   for (let index = 0; index < STOPS_OF_ALL; index += 1) {
     if (index > 0) await watch();
-    everything.push(Number(await tab.evaluate(STOP_ALL)));
+    measured.all.push(Number(await tab.evaluate(STOP_ALL)));
   }
+  await context.close();
+  return measured;
+}
+
+try {
+  const { runs, sessions, requests, all } = await measure("some");
+  const without = await measure("none");
   const of = (values: readonly number[], part: number): number => round(percentile(ascending(values), part));
   const ours = {
     ...{ browserStopP50Ms: of(runs, 0.5), browserStopP99Ms: of(runs, 0.99) },
     ...{ browserStopSessionP50Ms: of(sessions, 0.5), browserStopSessionP99Ms: of(sessions, 0.99) },
-    browserStopAllP50Ms: of(everything, 0.5),
+    browserStopAllP50Ms: of(all, 0.5),
+    ...{ noSocketStopP50Ms: of(without.runs, 0.5), noSocketStopP99Ms: of(without.runs, 0.99) },
+    ...{ noSocketStopSessionP99Ms: of(without.sessions, 0.99), noSocketStopAllP50Ms: of(without.all, 0.5) },
   };
   const floor = { browserRequestP50Ms: of(requests, 0.5), browserRequestP99Ms: of(requests, 0.99) };
   const ratios = { browserStopOverRequestP50: round(ours.browserStopP50Ms / floor.browserRequestP50Ms) };

@@ -60,7 +60,11 @@ export function decode(name: string, text: string): Figure {
 export const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 
+/** What stands there; a part of a part is named with a dot between. */
+export const valueIn = (result: Result, path: string): unknown =>
+  path.split(".").reduce<unknown>((value, name) => field(value, name), result);
+
 export function numberIn(result: Result, name: string): number | undefined {
-  const value = result[name];
+  const value = valueIn(result, name);
   return typeof value === "number" ? value : undefined;
 }

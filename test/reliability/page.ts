@@ -1,6 +1,6 @@
 // The page of figures, made of figures: nothing in it is typed by hand but the words.
 import type { FailureRow } from "../failures/failure-map.ts";
-import { FIGURES_FOLDER, type Figure, type Figures, field, type Machine, numberIn } from "./figure.ts";
+import { FIGURES_FOLDER, type Figure, type Figures, field, type Machine, numberIn, valueIn } from "./figure.ts";
 import { defectTable, fixedDefects } from "./fixed-defects.ts";
 import type { Suite } from "./published-suite.ts";
 import { SUITES, TESTER_SUITES } from "./suite-words.ts";
@@ -84,7 +84,7 @@ function summary(figures: Figures): string {
 const told =
   ({ result }: Figure) =>
   ([key, word]: readonly [string, string]): readonly string[] =>
-    result[key] === undefined ? [] : [said(result[key], word)];
+    valueIn(result, key) === undefined ? [] : [said(valueIn(result, key), word)];
 
 const said = (value: unknown, word: string): string =>
   typeof value === "string" ? `${word} ${shown(value)}` : `${shown(value)} ${word}`;
@@ -128,8 +128,8 @@ const missing = ({ command: [script, ...flags] }: Suite): string =>
 function measured(suite: Suite, figure: Figure): string {
   const { command, startedAt, minutes, commit, result } = figure;
   const rows = Object.entries(suite.shown)
-    .filter(([key]) => result[key] !== undefined)
-    .map(([key, word]) => `| ${word} | ${shown(result[key])} |`);
+    .filter(([key]) => valueIn(result, key) !== undefined)
+    .map(([key, word]) => `| ${word} | ${shown(valueIn(result, key))} |`);
   const seed = result.seed === undefined ? "no seed: it is not a matter of chance" : `seed ${shown(result.seed)}`;
   const when = `${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC, ${minutes} min`;
   return [
