@@ -116,6 +116,8 @@ export interface SessionRow {
   readonly id: SessionId;
   readonly head: Seq;
   readonly createdAt: number;
+  /** When its last event was recorded; when it was made, if the log has none any more. */
+  readonly updatedAt: number;
   readonly title: string | undefined;
   /** The real path of the directory it works in; undefined: the workspace. */
   readonly cwd: string | undefined;

@@ -6,11 +6,11 @@ const stopping: Suite = {
   title: "What a stop costs",
   promised:
     "A stop is received and carried out at once, whatever else happens: 99 of 100 stops of a run or a session in a " +
-    "browser have their receipt within 100 ms, 1,000 model streams that are stopped at once have theirs within 100 ms, " +
-    "and a process tree is dead within 2 s.",
+    "browser have their receipt within 100 ms, 1,000 model streams that are stopped at once have theirs within 100 " +
+    "ms, and a process tree is dead within 2 s.",
   attacked:
-    "Ten tabs of a real Chromium follow fifty runs each and wait for their outcomes, over a WebSocket and without any; " +
-    "1,000 streams and 1,000 calls are stopped at once; trees are stopped while others fork as fast as they can.",
+    "Ten tabs of a real Chromium follow fifty runs each and wait for their outcomes, over a WebSocket and without " +
+    "any; 1,000 streams and 1,000 calls are stopped at once; trees are stopped while others fork as fast as they can.",
   violation: "A goal that is missed.",
   command: ["bench", "--only", "stopping"],
   shown: {
@@ -34,8 +34,8 @@ const crowd: Suite = {
   name: "crowd",
   title: "Many commands at once",
   promised:
-    "However many commands are started at one server at the same time, each gets its answer, and a stop among them is " +
-    "carried out.",
+    "However many commands are started at one server at the same time, each gets its answer, and a stop among them " +
+    "is carried out.",
   attacked: "120 `belay run` are started at once. Then `belay cancel` is typed while 80 others start.",
   violation: "A run that does not complete, or a stop that is not carried out.",
   command: ["bench", "--only", "crowd"],

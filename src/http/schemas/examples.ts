@@ -15,7 +15,7 @@ export const EXAMPLES: Readonly<Record<string, Json>> = {
   ModeBody: { mode: "read-only" },
   AnswerBody: { kind: "allowed", remember: "session", note: "go ahead" },
   SessionRow: {
-    ...{ id: SESSION, head: 12, createdAt: 1_794_700_000_000 },
+    ...{ id: SESSION, head: 12, createdAt: 1_794_700_000_000, updatedAt: 1_794_700_000_000 },
     ...{ title: "Nightly build", cwd: "/srv/shop", phase: "open" },
   },
   RunRow: { id: RUN, session: SESSION, phase: "live", acceptedAt: 2 },

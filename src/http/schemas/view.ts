@@ -12,6 +12,7 @@ export const sessionRow = z.object({
   id: sessionId,
   head: seq,
   createdAt: at,
+  updatedAt: at,
   title: z.string().optional(),
   cwd: z.string().optional(),
   phase: z.enum(["open", "closed"]),

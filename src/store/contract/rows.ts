@@ -100,10 +100,11 @@ function listed({ opened }: Suite): void {
       await store.append(batch("ses_m", 0, [created("ses_m"), accepted("run_1")], { at: at - 1_000 }));
       await add(store, "ses_a", 0, [created("ses_a"), { type: "session.closed", reason: { kind: "user" } }]);
       const all = await store.sessions({ after: undefined, limit: 10 });
+      const row = (id: SessionId, head: number, at: number) => ({ id, head, createdAt: at, updatedAt: at });
       expect(all).toStrictEqual([
-        { id: "ses_z", head: 1, createdAt: 5_000, title: "Last letter", cwd: "/srv/a b/ü", phase: "open" },
-        { id: "ses_m", head: 2, createdAt: 4_000, title: undefined, cwd: undefined, phase: "open" },
-        { id: "ses_a", head: 2, createdAt: 1_000, title: undefined, cwd: undefined, phase: "closed" },
+        { ...row("ses_z", 1, 5_000), title: "Last letter", cwd: "/srv/a b/ü", phase: "open" },
+        { ...row("ses_m", 2, 4_000), title: undefined, cwd: undefined, phase: "open" },
+        { ...row("ses_a", 2, 1_000), title: undefined, cwd: undefined, phase: "closed" },
       ]);
       expect(await store.sessions({ after: undefined, limit: 2 })).toEqual(all.slice(0, 2));
       expect(await store.sessions({ after: "ses_z", limit: 1 })).toEqual(all.slice(1, 2));
@@ -111,6 +112,13 @@ function listed({ opened }: Suite): void {
       expect(await store.sessions({ after: "ses_none", limit: 10 })).toEqual([]);
       expect(await store.session("ses_m")).toStrictEqual(all[1]);
       expect(await store.session("ses_none")).toBeUndefined();
+    });
+
+    it("says when the last event of a session was recorded", async () => {
+      const { store } = opened();
+      await store.append(batch(SES, 0, [created(SES)], { at: 1_000 }));
+      await store.append(batch(SES, 1, [accepted("run_1")], { at: 7_000 }));
+      expect(await store.session(SES)).toMatchObject({ createdAt: 1_000, updatedAt: 7_000 });
     });
 
     it("lists sessions newest first, in pages", async () => {

@@ -215,7 +215,8 @@ export class MemoryStore implements Store {
     const part = this.#book.sessions.get(id);
     if (part === undefined) return undefined;
     const { createdAt, title, cwd, phase } = part;
-    return { id, head: this.#logs.get(id)?.head ?? 0, createdAt, title, cwd, phase };
+    const { head = 0, rows = [] } = this.#logs.get(id) ?? {};
+    return { id, head, createdAt, updatedAt: rows.at(-1)?.at ?? createdAt, title, cwd, phase };
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {

@@ -8,7 +8,7 @@ import type { IdsAsked, IdsFound, SessionsAsked } from "../../core/model/rows.ts
 import { damaged, requireSum, sumOf } from "./checksum.ts";
 import type { Database } from "./database.ts";
 import { idQueries } from "./id-reader.ts";
-import { LOG_END } from "./log-end.ts";
+import { LOG_END, UPDATED_AT } from "./log-end.ts";
 import { memoQuery } from "./memo-table.ts";
 import { type UpkeepVerbs, upkeepQueries } from "./upkeep-reader.ts";
 
@@ -50,6 +50,7 @@ export interface StoredSession {
   readonly id: SessionId;
   readonly head: Seq;
   readonly createdAt: number;
+  readonly updatedAt: number;
   readonly title: string | null;
   readonly cwd: string | null;
   readonly phase: "open" | "closed";
@@ -165,7 +166,8 @@ export function queries(database: Database, file = ""): Answers {
 
 /** Sessions, by id and in pages. */
 function sessionQueries(sql: (text: string) => StatementSync): Pick<Answers, "session" | "sessions"> {
-  const session = `SELECT id, ${LOG_END} AS head, created_at AS createdAt, title, cwd, phase, sum FROM session`;
+  const times = `created_at AS createdAt, ${UPDATED_AT} AS updatedAt`;
+  const session = `SELECT id, ${LOG_END} AS head, ${times}, title, cwd, phase, sum FROM session`;
   const afterOne = "number > CASE WHEN $from IS NULL THEN 0 ELSE (SELECT number FROM session WHERE id = $from) END";
   const beforeOne = `number < CASE WHEN $from IS NULL THEN ${Number.MAX_SAFE_INTEGER}
     ELSE (SELECT number FROM session WHERE id = $from) END`;

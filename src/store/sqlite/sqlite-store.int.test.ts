@@ -100,7 +100,7 @@ describe("opening a file again", () => {
         INSERT INTO snapshot VALUES (1, 2, '${JSON.stringify({ v: 1, lane: known })}')`);
       older.close();
       const store = await openSqliteStore({ file });
-      const row = { head: 2, createdAt: 7, title: "Old", cwd: undefined, phase: "open" };
+      const row = { head: 2, createdAt: 7, updatedAt: 7, title: "Old", cwd: undefined, phase: "open" };
       expect(await store.session(SES)).toStrictEqual({ id: SES, ...row });
       expect((await store.load(SES))?.snapshot).toStrictEqual(lane);
       await add(store, "ses_b", 0, [created("ses_b", undefined, "/srv/shop")]);

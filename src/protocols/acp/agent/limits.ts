@@ -15,6 +15,9 @@ export const CLOSE_WAIT_MS = 5_000;
 /** Sessions on one page of a list. */
 export const LIST_PAGE = 50;
 
+/** What was asked first in sessions without a title is kept of so many: some twenty pages of a list. */
+export const FIRST_PROMPTS_MAX = 1_000;
+
 /** Sessions looked at for one page, if few of them belong on it. The page then ends early, with a cursor. */
 export const LIST_SCAN_MAX = 10_000;
 

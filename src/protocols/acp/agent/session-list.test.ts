@@ -37,6 +37,26 @@ describe("sessions are listed", () => {
     expect(nextCursor).toBeUndefined();
   });
 
+  test("without a stream for any that has a title, and with one for each other, once", async () => {
+    await belay.createSession({ title: "a title" });
+    const other = await belay.createSession();
+    await other.prompt("first words").outcome;
+    const opened: string[] = [];
+    const control: BelayControl = Object.create(belay, {
+      sessions: { value: belay.sessions.bind(belay) },
+      session: {
+        value: (id: string) => {
+          opened.push(id);
+          return belay.session(id);
+        },
+      },
+    });
+    const titles = async () =>
+      (await listSessions(control, LOCAL_USER, "/w", NO_WISH)).sessions.map(({ title }) => title);
+    expect([await titles(), await titles()]).toEqual([1, 2].map(() => ["first words", "a title"]));
+    expect(opened).toEqual([other.id]);
+  });
+
   test("by their directory, which may be the house's own", async () => {
     const [root, own] = [await belay.createSession({ cwd: "/" }), await belay.createSession()];
     expect((await listed({ cwd: "/" })).sessions.map(({ sessionId }) => sessionId)).toEqual([root.id]);
@@ -95,6 +115,7 @@ function manySessions(count: number): BelayControl {
       id: `ses_${number}`,
       head: 1,
       createdAt: 0,
+      updatedAt: 0,
       title: "t",
       cwd: number === 0 ? "/" : "/w",
       phase: "open",

@@ -5,7 +5,7 @@ import { isSessionId, tenantOf } from "../../../core/model/ids.ts";
 import type { BelayControl, SessionControl } from "../../../ports/control.ts";
 import type { SessionRow } from "../../../ports/store.ts";
 import type { AcpClientInfo } from "./acp-client-info.ts";
-import { LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
+import { FIRST_PROMPTS_MAX, LIST_PAGE, LIST_SCAN_MAX, LIST_STEP } from "./limits.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams } from "./rpc-error.ts";
 import { shownLine } from "./updates/shown-text.ts";
@@ -39,8 +39,8 @@ export async function listSessions(
   if (cursor !== undefined) await requireCursor(control, client, cursor);
   const { rows, next } = await openRows(control, client, cursor, isWanted);
   const sessions: Listed[] = [];
-  // One after the other: over a network each of them opens a stream.
-  for (const row of rows) sessions.push(await listed(control.session(row.id), row, directory));
+  // One after the other: over a network one without a title opens a stream.
+  for (const row of rows) sessions.push(await listed(control, row, directory));
   return { sessions, nextCursor: next };
 }
 
@@ -83,19 +83,31 @@ function orAbsent(error: unknown): undefined {
   if (toControlError(error).code !== "not_found") throw error;
 }
 
-async function listed(session: SessionControl, row: SessionRow, directory: string): Promise<Listed> {
-  const at = await lastAt(session, row);
+async function listed(control: BelayControl, row: SessionRow, directory: string): Promise<Listed> {
   return {
     sessionId: row.id,
     cwd: row.cwd ?? directory,
-    title: row.title ?? (await firstPrompt(session, row)) ?? null,
-    updatedAt: new Date(at).toISOString(),
+    title: row.title ?? (await firstPromptOf(control, row)) ?? null,
+    updatedAt: new Date(row.updatedAt).toISOString(),
   };
 }
 
-async function lastAt(session: SessionControl, { head, createdAt }: SessionRow): Promise<number> {
-  for await (const event of session.events({ after: head - 1 })) return "at" in event ? event.at : createdAt;
-  return createdAt;
+/** What was asked first in sessions without a title. It never changes, so each is read once. */
+const FIRST_PROMPTS = new WeakMap<BelayControl, Map<string, string>>();
+
+async function firstPromptOf(control: BelayControl, row: SessionRow): Promise<string | undefined> {
+  const kept = FIRST_PROMPTS.get(control) ?? new Map<string, string>();
+  FIRST_PROMPTS.set(control, kept);
+  // One that was deleted and made again is another.
+  const key = `${row.id} ${row.createdAt}`;
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const found = await firstPrompt(control.session(row.id), row);
+  if (found === undefined) return undefined;
+  const [oldest] = kept.keys();
+  if (oldest !== undefined && kept.size >= FIRST_PROMPTS_MAX) kept.delete(oldest);
+  kept.set(key, found);
+  return found;
 }
 
 /** What somebody asked first is what they remember it by. */
