@@ -27,19 +27,10 @@ export class Places {
 
   /** Resolves with what gives the place back; rejects with the signal's reason. */
   async take(signal: AbortSignal): Promise<Release> {
+    if (this.#locks !== undefined) return this.#lock(this.#locks, signal);
     if (this.#free > 0) this.#free -= 1;
     else await this.#turn(signal);
-    if (this.#locks === undefined) return () => this.#next();
-    try {
-      const release = await this.#lock(this.#locks, signal);
-      return () => {
-        release();
-        this.#next();
-      };
-    } catch (thrown) {
-      this.#next();
-      throw thrown;
-    }
+    return () => this.#next();
   }
 
   #turn(signal: AbortSignal): Promise<void> {
