@@ -123,6 +123,11 @@ describe.each(["memory", "sqlite"])("on %s:", (kind) => {
     expect(again.body).toMatchObject({ runId: run, repeated: true });
     const outcome = await ask(house, "GET", `/v1/runs/${run}/outcome?waitMs=600000`);
     expect(outcome.body).toEqual({ runId: run, outcome: { kind: "completed" } });
+    const outcomes = await ask(house, "GET", `/v1/outcomes?runs=${run},run_none&waitMs=600000`);
+    expect(outcomes.body).toMatchObject({
+      outcomes: [{ runId: run, outcome: { kind: "completed" } }],
+      failed: [{ runId: "run_none", error: { code: "not_found" } }],
+    });
     const view = await ask(house, "GET", `/v1/runs/${run}`);
     expect(view.body).toMatchObject({ phase: "settled", key: "once", prompt: { text: "hello" }, turns: 1, calls: [] });
     expect((await ask(house, "GET", `/v1/sessions/${session}/prompts/once`)).body).toEqual(view.body);
