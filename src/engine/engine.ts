@@ -179,6 +179,7 @@ export class Engine implements CommitListener, WorkHost {
     await this.#leaseKeeper.start();
     const { store, clock, removal } = this;
     if (this.#retention !== undefined) this.retention = startRetention(this.#retention, { store, clock, removal });
+    this.storeCheck.watch(this.notify);
   }
 
   async create(session: SessionId | undefined, made: Made): Promise<{ id: SessionId; created: Created }> {
@@ -340,6 +341,7 @@ export class Engine implements CommitListener, WorkHost {
     this.phase = phase;
     this.dispatch.stop();
     this.retention?.stop();
+    this.storeCheck.unwatch();
     this.#leaseKeeper.stop();
   }
 

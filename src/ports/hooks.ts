@@ -42,7 +42,8 @@ export type Verdict =
 /** Something worth telling the operator, never the user: a late result, a hook that threw, a store in trouble. */
 export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
-  | { readonly type: "store"; readonly session: SessionId; readonly code: string; readonly message: string }
+  /** Without a session: what was recorded was removed, or is another program's now. */
+  | { readonly type: "store"; readonly session?: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
   /** `warning`: commands can reach what they should not, for as long as this Belay is open. */
   | { readonly type: "process"; readonly message: string; readonly warning?: true }

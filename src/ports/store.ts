@@ -75,6 +75,10 @@ export interface Store {
   /** Resolves if something new could be written now; rejects as an append would. Default: only an append shows it. */
   ready?(): Promise<void>;
 
+  /** Rejects if what it had recorded was removed or is another's now. Writes nothing; called every few seconds. */
+  readonly inPlace?: (() => Promise<void>) | undefined;
+
+  /** Rejects if what was recorded is not kept. All that it held is released either way. */
   close(): Promise<void>;
 }
 

@@ -52,7 +52,8 @@ export class DirectoryService {
     const warn = (message: string): void => this.#notify({ type: "directory", message });
     this.#announcement = announce({
       ...{ home: this.#home, note: { ...about, store: this.#file }, lock: this.#lock, sockets },
-      ...{ clock: systemClock, warn, onLost: () => void belay.close() },
+      // That the directory is another program's was reported before.
+      ...{ clock: systemClock, warn, onLost: () => void belay.close().catch(() => {}) },
     });
   }
 

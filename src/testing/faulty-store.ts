@@ -105,6 +105,10 @@ export class FaultyStore implements Store {
   release: Store["release"] = (...asked) => this.#meet("release", () => this.#store.release(...asked));
   trim: Store["trim"] = (session: SessionId, before) => this.#meet("trim", () => this.#store.trim(session, before));
   ready = (): Promise<void> => this.#meet("ready", async () => this.#store.ready?.());
+  get inPlace(): Store["inPlace"] {
+    const inPlace = this.#store.inPlace?.bind(this.#store);
+    return inPlace && (() => this.#meet("inPlace", inPlace));
+  }
   get upkeep(): Store["upkeep"] {
     return this.#store.upkeep;
   }

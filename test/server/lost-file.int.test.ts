@@ -1,4 +1,4 @@
-// G28: a store file that is removed, replaced, renamed or linked, or loses its lock, under a server. For every route of
+// G28: a store file that is removed with or without its directory, replaced, renamed or linked, or loses its lock, under a server. For every route of
 // the table: the request is answered, no change is acknowledged that is not in the file, and no fault of Belay's is
 // reported.
 import { copyFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
@@ -35,6 +35,7 @@ const FAULTS: Readonly<Record<string, { readonly lose: Lost; readonly takes: "no
     },
     takes: "nothing",
   },
+  "in a removed directory": { lose: (_, directory) => rmSync(directory, { recursive: true }), takes: "nothing" },
   linked: { lose: (file) => linkSync(file, `${file}.link`), takes: "ends" },
   "without its lock": { lose: (file) => rmSync(`${file}.lock`), takes: "all" },
 };
@@ -78,7 +79,7 @@ async function served(): Promise<Served> {
   const mounted = fetchBelay(belay, { tokens: () => owner, hosts: ["belay.test"] });
   onTestFinished(async () => {
     await mounted.close();
-    await belay.close({ mode: "cancel", limitMs: 200 });
+    await belay.close({ mode: "cancel", limitMs: 200 }).catch(() => undefined);
     for (const end of ["", "-away"]) rmSync(`${directory}${end}`, { recursive: true, force: true });
   });
   return { belay, mounted, file, directory, began };
@@ -103,6 +104,17 @@ async function ask({ mounted }: Served, name: RouteName, ids: ReturnType<typeof 
 }
 
 describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes }) => {
+  test(`close() ${takes === "nothing" ? "reports it" : "closes it"}`, async () => {
+    const { belay, file, directory } = await served();
+    await belay.createSession();
+    lose(file, directory);
+    const code = await belay.close().then(
+      () => "closed",
+      (error: { readonly code: string }) => error.code,
+    );
+    expect(code).toBe(takes === "nothing" ? "store_corrupt" : "closed");
+  });
+
   test("every route is answered, and nothing new is acknowledged that would be lost", { timeout: 60_000 }, async () => {
     const at = await served();
     const session = await at.belay.createSession();

@@ -12,7 +12,7 @@ import { BoundedStore, StoreLimit } from "./bounded-store.ts";
 
 function bounded() {
   const clock = manualClock();
-  const faulty = faultyStore(new MemoryStore({ clock }));
+  const faulty = faultyStore(Object.assign(new MemoryStore({ clock }), { inPlace: async () => undefined }));
   return { clock, faulty, store: new BoundedStore(faulty, clock, () => {}) };
 }
 
@@ -43,6 +43,7 @@ const CALLS: Readonly<
   renew: [(store) => store.renew("wrk_1", 1_000), true],
   release: [(store) => store.release("ses_1", "wrk_1"), true],
   trim: [(store) => store.trim("ses_1", 1), true],
+  inPlace: [(store) => store.inPlace?.(), true],
   // Bounded by `Commit`, which has to know when a late append lands after all.
   append: [(store) => store.append(BATCH), false],
   // Bounded by their callers.

@@ -64,6 +64,11 @@ export class BoundedStore implements Store {
   release: Store["release"] = (session, worker) => this.#bounded(this.#store.release(session, worker));
   trim: Store["trim"] = (session, before) => this.#bounded(this.#store.trim(session, before));
 
+  get inPlace(): Store["inPlace"] {
+    const inPlace = this.#store.inPlace?.bind(this.#store);
+    return inPlace && (() => this.#bounded(inPlace()));
+  }
+
   get upkeep(): Upkeep | undefined {
     const { upkeep } = this.#store;
     if (upkeep === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../../core/errors.ts";
+import type { Notice } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { Gate } from "../../testing/gate.ts";
@@ -58,5 +59,30 @@ describe("G28: whether the store takes something new", () => {
     await clock.advance(1_000);
     expect(await check.trouble()).toBeUndefined();
     expect(asked()).toBe(2);
+  });
+});
+
+describe("G28: a store that is removed while nothing is recorded", () => {
+  test("is reported once, and again after it was back", async () => {
+    const clock = manualClock();
+    const notices: Notice[] = [];
+    let lost = false;
+    const inPlace = async (): Promise<void> => {
+      if (lost) throw new ControlError("store_corrupt", "The file was removed.");
+    };
+    const check = new StoreCheck(Object.assign(new MemoryStore({ clock }), { inPlace }), clock);
+    check.watch((notice) => notices.push(notice));
+    const look = async (isLost: boolean): Promise<number> => {
+      lost = isLost;
+      for (let looks = 0; looks < 3; looks += 1) await clock.advance(2_000);
+      return notices.length;
+    };
+    expect(await look(false)).toBe(0);
+    expect(await look(true)).toBe(1);
+    expect(notices).toEqual([{ type: "store", code: "store_corrupt", message: "The file was removed." }]);
+    await look(false);
+    expect(await look(true)).toBe(2);
+    check.unwatch();
+    expect(clock.pending).toEqual([]);
   });
 });

@@ -59,9 +59,13 @@ export async function runServe(flags: ServeFlags): Promise<number> {
   });
   const cause = await ending.asked;
   log.info(`${cause}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
-  const unfinished = await server.close({ mode: flags.onStop, limitMs });
-  announcement.close();
-  if (cause === DIRECTORY_LOST) return EXIT_CODE.store_locked;
+  const closed = server.close({ mode: flags.onStop, limitMs }).finally(() => announcement.close());
+  if (cause === DIRECTORY_LOST) {
+    // Why was reported when it was lost.
+    await closed.catch(() => undefined);
+    return EXIT_CODE.store_locked;
+  }
+  const unfinished = await closed;
   if (unfinished.length === 0) log.info("ended in order");
   else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
   return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;

@@ -67,7 +67,8 @@ function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }:
     ...{ pid: process.pid, socket: listeners.socket, startedAt: clock.now(), version: version(), store },
     ...{ host: kind, agent: mark },
   };
-  const onLost = (): void => void house.close({ mode: "park", limitMs: SHUTDOWN_MS });
+  // That the directory is another program's was reported before.
+  const onLost = (): void => void house.close({ mode: "park", limitMs: SHUTDOWN_MS }).catch(() => {});
   return announce({
     home,
     note,
@@ -83,7 +84,13 @@ function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }:
 export async function leave(hosted: Hosted, limitMs: number, log: HostOptions["log"]): Promise<void> {
   const { house, announcement } = hosted;
   announcement.hide();
-  const unfinished = await house.close({ mode: "park", limitMs });
-  if (unfinished.length > 0) log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
-  announcement.close();
+  try {
+    const unfinished = await house.close({ mode: "park", limitMs });
+    if (unfinished.length > 0)
+      log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
+  } catch (error) {
+    log.error("the store was not closed in order", { error });
+  } finally {
+    announcement.close();
+  }
 }

@@ -210,18 +210,35 @@ function house({ works, audit, telemetry, handler, rejections: strays }: Inside,
     close: async ({ mode, limitMs }) => {
       // Prompts are refused from this tick on. Whoever waits or follows is let go only afterwards: how their runs ended
       // is what they wait for, and a cancel is answered until nothing is left to cancel.
-      const { unfinished } = await works.belay.close({ mode, limitMs });
-      await handler.drain();
-      await listeners.close(ANSWERS_MS);
-      await lock.release();
-      files.close();
-      tokens.close();
-      telemetry?.close();
-      await audit.close();
-      strays.dispose();
-      return unfinished;
+      // A store that was removed rejects; all that is open here is closed nevertheless.
+      const closed = works.belay.close({ mode, limitMs });
+      await inTurn([
+        () => closed,
+        () => handler.drain(),
+        () => listeners.close(ANSWERS_MS),
+        () => lock.release(),
+        () => files.close(),
+        () => tokens.close(),
+        () => telemetry?.close(),
+        () => audit.close(),
+        () => strays.dispose(),
+      ]);
+      return (await closed).unfinished;
     },
   };
+}
+
+/** Each of them, whatever became of those before. Rejects with the first error. */
+async function inTurn(steps: readonly (() => unknown)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
 }
 
 interface Outside {

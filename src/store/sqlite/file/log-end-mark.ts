@@ -5,17 +5,24 @@
 // 1. It never says more than is durable: it is written after the commit that it speaks of.
 // 2. It is not flushed, and may be behind, torn or empty. One that cannot be read says nothing.
 // 3. A database that was closed in order has none: whoever puts a copy in its place then means it.
+// 4. If it was removed together with an open database, it is written again: the next start must not take the absence
+//    of both for a beginning.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import type { Seq, SessionId } from "../../../core/model/ids.ts";
 import { type Database, userVersion } from "../database.ts";
 import { LOG_END } from "../log-end.ts";
 
+interface MarkedEnd {
+  readonly session: SessionId;
+  readonly head: Seq;
+}
+
 export class LogEndMark {
   readonly #path: string;
   readonly #everyMs: number;
   #at = Number.NEGATIVE_INFINITY;
-  #session: SessionId | undefined;
+  #last: MarkedEnd | undefined;
 
   /** `everyMs`: how old it may become while commits go on. */
   constructor(file: string, everyMs: number) {
@@ -23,24 +30,39 @@ export class LogEndMark {
     this.#everyMs = everyMs;
   }
 
+  /** What the database holds when it is opened. Nothing is written: it is for `restore`. */
+  begin(database: Database): void {
+    const last = database.prepare(`SELECT id, ${LOG_END} AS head FROM session ORDER BY number DESC LIMIT 1`).get();
+    if (last !== undefined) this.#last = { session: String(last.id) as SessionId, head: Number(last.head) };
+  }
+
   /** So much of this session is durable. */
   note(session: SessionId, head: Seq): void {
     const now = performance.now();
     if (now - this.#at < this.#everyMs) return;
     this.#at = now;
+    this.#write({ session, head });
+  }
+
+  /** The database was removed: writes the mark again if it was removed too. */
+  restore(): void {
+    if (this.#last !== undefined && !existsSync(this.#path)) this.#write(this.#last);
+  }
+
+  #write(end: MarkedEnd): void {
     try {
-      writeFileSync(this.#path, `${head} ${session}\n`);
-      this.#session = session;
+      writeFileSync(this.#path, `${end.head} ${end.session}\n`);
+      this.#last = end;
     } catch {
-      // A disk that is full. What it said before is still true.
+      // A disk that is full, or a directory that is gone. What it said before is still true.
     }
   }
 
   /** This session is about to be deleted: a mark that names it would be false. The next commit writes another. */
   forget(session: SessionId): void {
-    if (this.#session !== session) return;
+    if (this.#last?.session !== session) return;
     this.remove();
-    this.#session = undefined;
+    this.#last = undefined;
     this.#at = Number.NEGATIVE_INFINITY;
   }
 

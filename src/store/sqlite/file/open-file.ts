@@ -20,14 +20,17 @@ import { requireLocal } from "./file-system.ts";
 import { requireOurs, requireWhole } from "./inspect.ts";
 import { LogEndMark, requireNewest, requireThere } from "./log-end-mark.ts";
 import { migrate } from "./migrate.ts";
-import { lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
-import { Ownership, requireOneName } from "./ownership.ts";
+import { type Lock, lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
+import { FileLost, Ownership, requireOneName } from "./ownership.ts";
 import { Reserve } from "./reserve.ts";
 
 export interface OpenFile {
   readonly writer: LogWriter;
   /** Takes a block of epochs that are higher than all before. Answers the one before the first. */
   epochs(): number;
+  /** Throws unless the file is still in its place and ours. Nothing is written to it. */
+  look(): void;
+  /** Throws the same, after everything was closed. */
   close(): void;
 }
 
@@ -51,22 +54,26 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       requireOneName(file);
       requireOurs(file, MIGRATIONS);
       prepare(file);
-      const owner = own(openDatabase(file));
-      const ownership = new Ownership(file, lock, owner);
       const mark = new LogEndMark(file, markEveryMs);
+      const owner = own(openDatabase(file), mark);
+      const ownership = new Ownership(file, lock, owner);
       const reserve = new Reserve(`${file}.reserve`, RESERVE_BYTES);
       const writer = new LogWriter({ file, reserve, connect, mark, ownership });
+      const look = (): void => requirePlaced(ownership, lock, mark);
       const close = (): void => {
         try {
-          // Before its end: from here on the log is moved into the file, and goes. A file that is not there any more
-          // leaves its mark: the next start must not take its absence for a beginning.
-          if (isOwned(ownership)) mark.remove();
-          writer.close();
+          try {
+            look();
+            // Before its end: from here on the log is moved into the file, and goes.
+            mark.remove();
+          } finally {
+            writer.close();
+          }
         } finally {
           lock.release();
         }
       };
-      return { writer, epochs: () => writer.with((database) => takeEpochs(database, owner)), close };
+      return { writer, epochs: () => writer.with((database) => takeEpochs(database, owner)), look, close };
     } catch (error) {
       lock.release();
       throw error;
@@ -84,20 +91,23 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
 }
 
 /** With a connection of its own, so that the writer has only those that it can make again. */
-function own(database: Database): Owner {
+function own(database: Database, mark: LogEndMark): Owner {
   try {
-    return takeOwnership(database, process.pid);
+    const owner = takeOwnership(database, process.pid);
+    mark.begin(database);
+    return owner;
   } finally {
     database.close();
   }
 }
 
-function isOwned(ownership: Ownership): boolean {
+/** A file that is not there any more leaves its mark: the next start must not take its absence for a beginning. */
+function requirePlaced(ownership: Ownership, lock: Lock, mark: LogEndMark): void {
   try {
     ownership.require("any");
-    return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (error instanceof FileLost && error.what === "removed" && !lock.isMoved) mark.restore();
+    throw error;
   }
 }
 

@@ -19,6 +19,8 @@ export interface Lock {
    * directory was renamed, it is still held there.
    */
   keep(): void;
+  /** Whether its directory stands elsewhere now: what is in this place belongs to another. */
+  readonly isMoved: boolean;
   release(): void;
 }
 
@@ -35,6 +37,9 @@ export function takeLock(file: string): Lock {
       const { database } = held;
       held = lockNow(file);
       database.close();
+    },
+    get isMoved() {
+      return directory.look() === "moved";
     },
     release: () => {
       held.database.close();

@@ -31,7 +31,7 @@ export class Ownership {
     if (typeof found === "string") {
       // Held as long as this program lives: another one that begins anew in this place would hide what runs here.
       this.#keepLock("if it can be");
-      throw lost(this.#file, found);
+      throw new FileLost(this.#file, found);
     }
     this.#keepLock("surely");
     if (work === "new") requireOneName(this.#file, found);
@@ -79,9 +79,16 @@ export function requireOneName(file: string, found = statSync(file, { bigint: tr
   });
 }
 
-const lost = (file: string, what: "removed" | "replaced"): ControlError =>
-  new ControlError("store_corrupt", `${file} was ${what} while it was open. Nothing more is recorded.`, {
-    hint:
-      `Put the file back where it was, with its ${file}-wal. If it is gone, end this program: what it had ` +
-      "recorded is lost.",
-  });
+/** Another file, or none, is where the open file was. */
+export class FileLost extends ControlError {
+  readonly what: "removed" | "replaced";
+
+  constructor(file: string, what: FileLost["what"]) {
+    super("store_corrupt", `${file} was ${what} while it was open. Nothing more is recorded.`, {
+      hint:
+        `Put the file back where it was, with its ${file}-wal. If it is gone, end this program: what it had ` +
+        "recorded is lost.",
+    });
+    this.what = what;
+  }
+}

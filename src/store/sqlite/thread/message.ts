@@ -23,6 +23,7 @@ export interface WriterVerbs {
   remove: { readonly ask: SessionId; readonly answer: "more" | "done" | "absent" | "busy" };
   reclaim: { readonly ask: null; readonly answer: number };
   ready: { readonly ask: null; readonly answer: null };
+  look: { readonly ask: null; readonly answer: null };
   close: { readonly ask: null; readonly answer: null };
 }
 

@@ -102,10 +102,15 @@ class WriterWorker {
       case "ready":
         this.#theFile().writer.probe();
         return null;
-      case "close":
-        this.#opened?.close();
-        this.#opened = undefined;
+      case "look":
+        this.#theFile().look();
         return null;
+      case "close": {
+        const opened = this.#opened;
+        this.#opened = undefined;
+        opened?.close();
+        return null;
+      }
       default:
         throw new Bug(`the writer knows no ${verb}`);
     }

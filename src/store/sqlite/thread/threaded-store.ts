@@ -219,6 +219,11 @@ class ThreadedStore implements Store {
     await this.#writer.request("ready", null);
   }
 
+  readonly inPlace = async (): Promise<void> => {
+    this.#requireOpen();
+    await this.#writer.request("look", null);
+  };
+
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
