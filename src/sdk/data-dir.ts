@@ -146,7 +146,7 @@ const foreign = (dir: string): ControlError =>
     hint: "Its owner could read what is kept there. Give another directory with --home DIR or BELAY_HOME.",
   });
 
-export type HostKind = "editor" | "run";
+export type HostKind = "editor" | "run" | "bridge";
 
 /** What a running server tells the command line of the same user. */
 export interface ServerNote {
@@ -157,7 +157,7 @@ export interface ServerNote {
   readonly startedAt: number;
   readonly version: string;
   readonly store?: string;
-  /** What serves the directory for as long as it has work: `belay acp` or `belay run`. Undefined: a server. */
+  /** What serves the directory for as long as it has work: `belay acp`, `run` or `bridge`. Undefined: a server. */
   readonly host?: HostKind;
   /** A digest of the agent of such a host. */
   readonly agent?: string;

@@ -8,6 +8,7 @@ import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { DEFAULT_PORT } from "../../src/cli/shared/server/listeners.ts";
 import { identityOf } from "../../src/process/tree/proc.ts";
 import { readServer } from "../../src/sdk/data-dir.ts";
+import { openSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { AGENT, jsonLines, type Program, type Said, Shell } from "../fixtures/shell.ts";
 
 const noteOf = (shell: Shell) => readServer({ serverFile: join(shell.home, "server.json") });
@@ -140,6 +141,20 @@ describe("belay serve", { timeout: 60_000 }, () => {
       const { code, err } = await new Shell().belay("serve", "--host", "0.0.0.0", "--port", "0");
       expect(code).toBe(EXIT_CODE.forbidden);
       expect(err).toMatch(/TLS[\s\S]*proxy/);
+    });
+
+    test("the note of a dead run is not believed while another program has the directory", async () => {
+      const shell = new Shell();
+      const dead = shell.command("true");
+      await dead.ended;
+      const left = { pid: dead.child.pid, startedAt: 1, version: "0", host: "run", socket: join(shell.home, "gone") };
+      const holder = await openSqliteStore({ file: join(shell.home, "belay.db") });
+      onTestFinished(() => holder.close());
+      writeFileSync(join(shell.home, "server.json"), JSON.stringify(left));
+      const { code, err } = await shell.belay("serve", "--no-tcp");
+      expect(code).toBe(EXIT_CODE.store_locked);
+      expect(err).toContain(`is in use by process ${process.pid}`);
+      expect(err).not.toContain(`process ${dead.child.pid}`);
     });
 
     test("a second one on the same home is refused, and says who has it and where", {

@@ -242,7 +242,8 @@ class Bridge {
       this.#notice(`The host is gone. Runs of it that are cancelled: ${live.length}.`);
       await Promise.allSettled(live.map((run) => run.cancel({ reason: HUNG_UP })));
     }
-    await this.#shutDown(onHangup).catch((error: unknown) => this.#notice(`Closing failed: ${messageOf(error)}`));
+    // What others have begun there is set down: it is not the host's.
+    await this.#shutDown("park").catch((error: unknown) => this.#notice(`Closing failed: ${messageOf(error)}`));
   }
 
   #notice(text: string): void {

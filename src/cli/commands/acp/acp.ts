@@ -39,7 +39,7 @@ interface AcpBackend {
   readonly kind: AcpHosts["kind"];
   readonly where: string;
   readonly audit?: AuditTrail | undefined;
-  close(limitMs: number): Promise<void>;
+  close(limitMs: number): Promise<unknown>;
 }
 
 export async function startAcp(flags: AcpFlags): Promise<number> {

@@ -4,7 +4,7 @@ import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";
 import { withAgent } from "../../shared/server/agent-options.ts";
 
-const WHERE = "Which Belay (default: one of its own, in this program):";
+const WHERE = "Which Belay (default: that of the data directory):";
 
 const MORE = `
 For programs, not for people: one JSON object to a line on stdin and stdout, JSON-RPC 2.0; stderr has everything else.

@@ -11,14 +11,14 @@ import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { count } from "../../shared/format/format-outcome.ts";
 import { CROWD, type OpenedServer } from "../../shared/server/acp-host.ts";
 import { AcpHosts } from "../../shared/server/acp-hosts.ts";
-import { markOf } from "../../shared/server/agent-digest.ts";
+import { givenAgent, markOf } from "../../shared/server/agent-digest.ts";
 import type { ComposedServer } from "../../shared/server/compose-server.ts";
 import type { RuntimePlan } from "../../shared/server/runtime.ts";
 import { holderOf } from "../../shared/store-holder.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
 import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
-import { givenAgent, type RunFlags, refuseAgent } from "./run-options.ts";
+import { type RunFlags, refuseAgent } from "./run-options.ts";
 
 /** How long a program without a server may take to set everything down when its run has ended. */
 const CLOSE_MS = 5_000;
@@ -52,7 +52,7 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
     ...(flags.local === true ? { joins: "none" } : given === undefined ? { joins: "any" } : {}),
   });
   opener.trust = "refuse";
-  const close = (): Promise<void> => server.close(CLOSE_MS);
+  const close = async (): Promise<void> => void (await server.close(CLOSE_MS));
   const { control, hosted, where } = server;
   if (hosted === undefined) {
     if (server.kind === "server" && given !== undefined) {

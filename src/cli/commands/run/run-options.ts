@@ -3,7 +3,7 @@
 import { ControlError } from "../../../core/errors.ts";
 import type { Delivery } from "../../../core/model/prompt.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
-import { AGENT_FLAGS } from "../../shared/server/agent-digest.ts";
+import { givenAgent } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
 
 export interface RunFlags extends ConnectionOptions, AgentFlags {
@@ -19,10 +19,6 @@ export interface RunFlags extends ConnectionOptions, AgentFlags {
   readonly patience: string;
   readonly local?: boolean;
 }
-
-/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing here anyway. */
-export const givenAgent = (flags: RunFlags): string | undefined =>
-  AGENT_FLAGS.find((name) => flags[name] !== undefined && flags[name] !== false);
 
 /** A server has an agent of its own, and who asks for another one should not get this one. */
 export function refuseAgent(flags: RunFlags, where: string): void {

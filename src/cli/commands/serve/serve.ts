@@ -7,15 +7,18 @@
 import { ControlError } from "../../../core/errors.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
 import { type DataDir, makeDataDir, openDataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
+import { isAlive } from "../../../store/sqlite/file/owner.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
 import type { LineForm } from "../../../telemetry/log-line.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
+import { hostName } from "../../shared/server/acp-host.ts";
 import { type ComposedServer, composeServer } from "../../shared/server/compose-server.ts";
 import { makePlan, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
+import { holderOf } from "../../shared/store-holder.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { version } from "../../shared/version.ts";
 import { LogLevel } from "./log-level.ts";
@@ -93,7 +96,7 @@ async function whenFree(
     try {
       return await open();
     } catch (error) {
-      const note = readServer(home);
+      const note = noteOfHolder(home);
       if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
       if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
       waitedFor = note.pid;
@@ -217,14 +220,25 @@ const CALLED: Readonly<Record<string, string>> = {
   npx: "npx belay",
 };
 
+/** The note counts only if its process holds the lock: one that was killed has left its own. */
+function noteOfHolder(home: DataDir): ServerNote | undefined {
+  const note = readServer(home);
+  const holder = holderOf(home.storeFile);
+  if (note === undefined || holder === undefined) return undefined;
+  // The file does not name a holder that has only begun to open it, or keeps everything in memory.
+  const isHolders = holder.pid === undefined ? isAlive(note.pid) : holder.pid === note.pid;
+  return isHolders ? note : undefined;
+}
+
 /** Who has it already, if that is what is wrong. */
 function occupied(error: unknown, home: DataDir): unknown {
-  const note = readServer(home);
+  const note = noteOfHolder(home);
   if (!isLocked(error) || note === undefined) return error;
   const { pid, url, socket, startedAt } = note;
   const where = [url, socket].filter((one) => one !== undefined).join(" and ");
-  const who = note.host === undefined ? "A server is running" : "`belay acp` of an editor is running";
-  const message = `${who} here already: process ${pid}, at ${where}, since ${dayAndTime(startedAt)}.`;
+  const who = note.host === undefined ? "a server" : hostName(note.host);
+  const since = dayAndTime(startedAt);
+  const message = `The data directory is in use by ${who}: process ${pid}, at ${where}, since ${since}.`;
   return new ControlError("store_locked", message, {
     hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,
     cause: error,

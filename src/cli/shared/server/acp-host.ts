@@ -1,10 +1,11 @@
-// The host of a data directory for as long as its program has work: of an editor, or of a run without a server.
+// The host of a data directory for as long as its program has work: of an editor, a bridge, or a run without a server.
 //
 // Invariants
 // 1. One host at a time: the program that holds the lock of the store.
 // 2. What was opened is closed, also if what comes after it could not be.
 import { ControlError } from "../../../core/errors.ts";
 import { SHUTDOWN_MS } from "../../../core/limits.ts";
+import type { SessionId } from "../../../core/model/ids.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
 import type { DataDir, HostKind } from "../../../sdk/data-dir.ts";
@@ -81,16 +82,29 @@ function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }:
 }
 
 /** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
-export async function leave(hosted: Hosted, limitMs: number, log: HostOptions["log"]): Promise<void> {
+export async function leave(hosted: Hosted, end: HostEnd, log: HostOptions["log"]): Promise<readonly SessionId[]> {
   const { house, announcement } = hosted;
   announcement.hide();
   try {
-    const unfinished = await house.close({ mode: "park", limitMs });
+    const unfinished = await house.close(end);
     if (unfinished.length > 0)
       log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
+    return unfinished;
   } catch (error) {
     log.error("the store was not closed in order", { error });
+    return [];
   } finally {
     announcement.close();
   }
 }
+
+export type HostEnd = Parameters<ComposedServer["close"]>[0];
+
+const NAMES: Readonly<Record<string, string>> = {
+  editor: "`belay acp` of an editor",
+  run: "a `belay run`",
+  bridge: "a `belay bridge`",
+} satisfies Record<HostKind, string>;
+
+/** For messages. A note may be of a newer version, with a kind that is not known here. */
+export const hostName = (kind: HostKind): string => NAMES[kind] ?? "a program of Belay";

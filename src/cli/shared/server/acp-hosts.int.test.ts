@@ -40,7 +40,7 @@ const LIMIT_MS = 2_000;
 async function editor(home: DataDir, wish: Partial<HostOptions> = {}): Promise<AcpHosts> {
   const open = (): Promise<OpenedServer> => openHere(home);
   const house = await AcpHosts.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
-  onTestFinished(() => house.close(LIMIT_MS));
+  onTestFinished(async () => void (await house.close(LIMIT_MS)));
   return house;
 }
 

@@ -8,6 +8,7 @@
 // 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
 
 import { ControlError, toControlError } from "../../../core/errors.ts";
+import type { SessionId } from "../../../core/model/ids.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import { type DataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
@@ -15,7 +16,7 @@ import { systemClock } from "../../../system/system-clock.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Connection, openControl } from "../connect.ts";
 import { holderOf } from "../store-holder.ts";
-import { type Hosted, type HostOptions, host, leave } from "./acp-host.ts";
+import { type HostEnd, type Hosted, type HostOptions, host, hostName, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import type { ComposedServer } from "./compose-server.ts";
 
@@ -49,7 +50,7 @@ export class AcpHosts {
   #watch: HostWatch | undefined;
   #moving: Promise<void> = Promise.resolve();
   readonly #leaving = Promise.withResolvers<void>();
-  #closing: Promise<void> | undefined;
+  #closing: Promise<readonly SessionId[] | undefined> | undefined;
 
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
   static async open(options: HostOptions): Promise<AcpHosts> {
@@ -82,10 +83,7 @@ export class AcpHosts {
     this.#connection = door;
     this.control = door.control;
     this.kind = note.host === undefined ? "server" : "editors";
-    this.where =
-      this.kind === "server"
-        ? door.where
-        : `in process ${note.pid}, ${note.host === "run" ? "a `belay run`" : "which another editor has started"}`;
+    this.where = note.host === undefined ? door.where : `in process ${note.pid}, ${hostName(note.host)}`;
     if (this.kind === "editors") this.#watchOver(note);
   }
 
@@ -104,21 +102,26 @@ export class AcpHosts {
     return this.#connection === undefined ? this.#hosted?.house.audit : undefined;
   }
 
-  /** Lets go. What goes on here is set down, for the next host. */
-  close(limitMs: number): Promise<void> {
-    this.#closing ??= this.#close(limitMs);
+  /**
+   * Lets go. Live runs here are set down for the next host, or cancelled. Resolves with the sessions that had not come
+   * to rest; undefined: another program does the work.
+   */
+  close(limitMs: number, mode: HostEnd["mode"] = "park"): Promise<readonly SessionId[] | undefined> {
+    this.#closing ??= this.#close({ mode, limitMs });
     return this.#closing;
   }
 
-  async #close(limitMs: number): Promise<void> {
+  async #close(end: HostEnd): Promise<readonly SessionId[] | undefined> {
     this.#leaving.resolve();
     this.#watch?.stop();
     await this.#moving;
+    let unfinished: readonly SessionId[] | undefined;
     if (this.#hosted !== undefined) {
       if (this.#hosted.house.works.belay.load.live > 0) await pause(this.#options.clock, LINGER_MS);
-      await leave(this.#hosted, limitMs, this.#options.log);
+      unfinished = await leave(this.#hosted, end, this.#options.log);
     }
     await this.#connection?.close();
+    return unfinished;
   }
 
   #watchOver({ socket }: ServerNote): void {
@@ -235,7 +238,7 @@ async function checkSameAgent(found: Visited, { home, mark, joins }: HostOptions
   const { host: kind, agent } = found.note;
   if (kind === undefined || agent === mark || joins === "any") return found;
   await found.door.close();
-  const who = kind === "run" ? "A run" : "Another editor";
+  const who = `Process ${found.note.pid}, ${hostName(kind)},`;
   throw new ControlError("invalid", `${who} works in the home ${home.dir}, with another agent.`, {
     hint: "Start both with the same options, or give each agent a home of its own: --home DIR.",
   });

@@ -9,6 +9,10 @@ export const AGENT_FLAGS = [
   ...(["directories", "mode", "modes", "config", "require"] as const),
 ];
 
+/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing here anyway. */
+export const givenAgent = (flags: AgentFlags): (typeof AGENT_FLAGS)[number] | undefined =>
+  AGENT_FLAGS.find((name) => flags[name] !== undefined && flags[name] !== false);
+
 /** Paths are whole: two editors have been started in two directories. */
 export function markOf(flags: AgentFlags): string {
   const named = ["agent", "tools", "instructions", "workspace", "config"];
