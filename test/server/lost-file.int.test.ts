@@ -1,4 +1,4 @@
-// G28: a store file that is removed with or without its directory, replaced, renamed or linked, or loses its lock, under
+// G28: a store file that is removed alone or with its directory, replaced, renamed or linked, or loses its lock, under
 // a server. For every route of the table: the request is answered, no change is acknowledged that is not in the file,
 // and no fault of Belay's is reported.
 import { copyFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";

@@ -1,9 +1,10 @@
 // A store that no server has open, for whoever looks at it or asks something of it. Nothing in it is taken up: what a
 // cancel records here is carried out by the server that opens the file next.
 import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { ControlError } from "../../core/errors.ts";
-import type { WorkerId } from "../../core/model/ids.ts";
+import { isProcessId, type WorkerId } from "../../core/model/ids.ts";
 import type { Agent } from "../../ports/agent.ts";
 import type { Spawner } from "../../ports/spawner.ts";
 import type { Store } from "../../ports/store.ts";
@@ -71,6 +72,10 @@ function keptOutput(file: string): Spawner {
       throw new ControlError("not_started", "No processes are started in a store that is only looked at.");
     },
     output: (id) => openOutput(join(dir, id)),
+    // Nothing is live here. A file that was made by hand may have other ids in it.
+    discard: async (ids) => {
+      for (const id of ids.filter(isProcessId)) await rm(join(dir, id), { recursive: true, force: true });
+    },
     close: async () => {},
   };
 }
