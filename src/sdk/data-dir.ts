@@ -14,6 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
 import { refuseWritableParents } from "../http/auth/private-directory.ts";
 import { fitsSocket } from "../http/transport/listener-socket.ts";
+import { canonicalPath } from "../store/sqlite/file/owner.ts";
 import { randomIds } from "../system/random-ids.ts";
 import { systemClock } from "../system/system-clock.ts";
 
@@ -96,6 +97,10 @@ export function socketOf({ dir, socketFile }: Pick<DataDir, "dir" | "socketFile"
   const digest = randomIds(systemClock).digest(dir).slice(0, 16);
   return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
 }
+
+/** The socket of a store that was named, for the program that has it open outside of a data directory. */
+export const socketOfStore = (file: string): string =>
+  socketOf({ dir: `${canonicalPath(file)}#store`, socketFile: undefined });
 
 /** A script whose variable is empty must not have the directory it happens to be in taken for the home. */
 const nameless = (): ControlError =>

@@ -1,9 +1,19 @@
-// How a command comes to the Belay it speaks to: a server that was named, the running server of this home, or a store
-// that no server has open.
-import { readFileSync, statSync } from "node:fs";
+// How a command comes to the Belay it speaks to: a server that was named, the running server of this home, the program
+// that has a store open, or a store that none has open.
+import { lstatSync, readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { ControlError } from "../../core/errors.ts";
+import { isOpenToOthers } from "../../http/auth/private-directory.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import { type DataDir, type Environment, openDataDir, readServer, type ServerNote } from "../../sdk/data-dir.ts";
+import {
+  type DataDir,
+  type Environment,
+  openDataDir,
+  readServer,
+  type ServerNote,
+  socketOfStore,
+} from "../../sdk/data-dir.ts";
+import { canonicalPath } from "../../store/sqlite/file/owner.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 import { mustBeServerOf } from "./server-identity.ts";
@@ -48,9 +58,11 @@ export async function openControl(
   env: Environment = process.env,
   { patienceMs = PATIENCE_MS, absentMs = patienceMs, signal }: Patience = {},
 ): Promise<Connection> {
-  if (options.store !== undefined) return throughStore(options.store);
   const home = openDataDir({ home: options.home, env });
-  const { place, isSilent } = await findServer(options, home, { patienceMs, signal });
+  const found = await findServer(options, home, { patienceMs, signal });
+  if (found === "nobody" && options.store !== undefined) return throughStore(options.store);
+  if (found === "nobody") throw noServer(home);
+  const { place, isSilent } = found;
   const token = tokenOf(options, env, place);
   if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
   const { connectBelay } = await import("../../client/belay-client.ts");
@@ -60,7 +72,11 @@ export async function openControl(
   const isNamed = options.socket !== undefined || options.url !== undefined;
   const connecting = isNamed
     ? connectBelay({ ...rest, ...(signal === undefined ? {} : { signal }) })
-    : unlessGone(home, place, { signal, connect: (unless) => connectBelay({ ...rest, signal: unless }) });
+    : unlessGone(options.store ?? home.storeFile, place, {
+        signal,
+        gone: () => (options.store === undefined ? notRunning(home) : noServerAt(nameOf(place))),
+        connect: (unless) => connectBelay({ ...rest, signal: unless }),
+      });
   const control = await connecting.finally(unwatch);
   return server(control, place, patienceMs === Number.POSITIVE_INFINITY ? watchSilence(place) : () => {});
 }
@@ -77,9 +93,14 @@ interface FoundServer {
 }
 
 /** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
-async function findServer(options: ConnectionOptions, home: DataDir, limits: WaitLimits): Promise<FoundServer> {
+async function findServer(
+  options: ConnectionOptions,
+  home: DataDir,
+  limits: WaitLimits,
+): Promise<FoundServer | "nobody"> {
   const place = namedPlace(options, home);
-  if (place === undefined) return inDataDirectory(home, limits);
+  if (options.store !== undefined) return whoHas(ofStore(options.store, home), limits);
+  if (place === undefined) return whoHas(ofDirectory(home), limits);
   const presence = await presenceOf(addressOf(place));
   if (presence === "absent") throw noServerAt(nameOf(place));
   if (presence === "silent") sayWaiting(nameOf(place));
@@ -101,23 +122,71 @@ interface WaitLimits {
 /** A server whose socket was removed opens it again within this time. */
 const RESTORED_MS = 3_000;
 
-/** A server listens as soon as it has opened the store. A holder that has had it for longer than this has no socket. */
-const SOCKETLESS_MS = 30_000;
+/** A server of a data directory listens as soon as it has opened the store, on a busy machine within this time. */
+const SOCKET_MS = 30_000;
+
+/** The same for a store that was named. Most often a program that uses the library has it open, without a socket. */
+const STORE_SOCKET_MS = 5_000;
 
 const LOOK_MS = 50;
 
-/**
- * The server of a data directory, by every way that is known: its sockets first, then the address of its note, which
- * counts only if that process holds the lock. While the lock is held, a server that starts is waited for.
- */
-async function inDataDirectory(home: DataDir, { patienceMs, signal }: WaitLimits): Promise<FoundServer> {
+/** Where a store's holder may answer. */
+interface HolderSearch {
+  readonly store: string;
+  /** For people. */
+  readonly name: string;
+  /** A holder that has had it for longer than this has no socket, unless one that was removed is opened again. */
+  readonly socketMs: number;
+  readonly restoredMs: number;
+  waysTo(holder: Holder | undefined): readonly ServerPlace[];
+  unreachable(holder: Holder): ControlError;
+}
+
+/** A data directory: its sockets first, then the address of its note, which counts only if its process has the lock. */
+const ofDirectory = (home: DataDir): HolderSearch => ({
+  store: home.storeFile,
+  name: home.dir,
+  socketMs: SOCKET_MS,
+  restoredMs: RESTORED_MS,
+  waysTo: (holder) => waysTo(home, readServer(home), holder),
+  unreachable: (holder) => unreachable(home, holder),
+});
+
+/** A store that was named: its own socket, or those of the data directory whose note names it. */
+function ofStore(file: string, home: DataDir): HolderSearch {
+  const store = canonicalPath(file);
+  const homes = [openDataDir({ home: dirname(store), env: process.env }), home];
+  return {
+    store,
+    name: file,
+    socketMs: STORE_SOCKET_MS,
+    restoredMs: 0,
+    waysTo: (holder) => {
+      if (holder === undefined) return [];
+      const notes = homes.map((one) => [one, readServer(one)] as const);
+      const named = notes.filter(([, note]) => note?.store !== undefined && canonicalPath(note.store) === store);
+      return [...ownSocket(file), ...named.flatMap(([one, note]) => waysTo(one, note, holder))];
+    },
+    unreachable: (holder) => heldStore(file, holder),
+  };
+}
+
+/** It lies among everyone's temporary files, so another user could have put theirs there first. */
+function ownSocket(file: string): readonly ServerPlace[] {
+  const socket = socketOfStore(file);
+  const found = lstatSync(dirname(socket), { throwIfNoEntry: false });
+  const isOurs = found?.isDirectory() === true && found.uid === process.getuid?.() && !isOpenToOthers(found);
+  return isOurs ? [{ socket }] : [];
+}
+
+/** The program that has a store open, by every way that is known. While it has the lock and starts, it is waited for. */
+async function whoHas(search: HolderSearch, { patienceMs, signal }: WaitLimits): Promise<FoundServer | "nobody"> {
   const { holderOf } = await import("./store-holder.ts");
   const began = systemClock.elapsed();
   for (let isTold = false; ; ) {
-    const note = readServer(home);
     let busy: ServerPlace | undefined;
-    const holder = holderOf(home.storeFile);
-    for (const place of waysTo(home, note, holder)) {
+    const holder = holderOf(search.store);
+    for (const place of search.waysTo(holder)) {
       const presence = await presenceOf(addressOf(place));
       if (presence === "answers") return { place, isSilent: false };
       if (presence === "absent" || busy !== undefined) continue;
@@ -125,11 +194,12 @@ async function inDataDirectory(home: DataDir, { patienceMs, signal }: WaitLimits
       sayWaiting(nameOf(place));
     }
     if (busy !== undefined) return { place: busy, isSilent: true };
-    if (holder === undefined) throw note === undefined ? notRunning(home) : notAnswering(home, note);
+    if (holder === undefined) return "nobody";
     const waitedMs = systemClock.elapsed() - began;
-    if (waitedMs >= patienceMs || (waitedMs >= RESTORED_MS && isSocketless(holder))) throw unreachable(home, holder);
+    const isOver = waitedMs >= patienceMs || (waitedMs >= search.restoredMs && isOlder(holder, search.socketMs));
+    if (isOver) throw search.unreachable(holder);
     if (!isTold && waitedMs >= SILENT_MS) {
-      sayWaiting(`${home.dir}, ${whoHolds(holder)},`);
+      sayWaiting(`${search.name}, ${whoHolds(holder)},`);
       isTold = true;
     }
     signal?.throwIfAborted();
@@ -137,17 +207,19 @@ async function inDataDirectory(home: DataDir, { patienceMs, signal }: WaitLimits
   }
 }
 
+interface Connecting<T> {
+  readonly signal: AbortSignal | undefined;
+  readonly gone: () => ControlError;
+  connect(signal: AbortSignal): Promise<T>;
+}
+
 /** A server that leaves while it is connected to, and holds the directory no more, is not waited for. */
-async function unlessGone<T>(
-  home: DataDir,
-  place: ServerPlace,
-  { signal, connect }: { readonly signal: AbortSignal | undefined; connect(signal: AbortSignal): Promise<T> },
-): Promise<T> {
+async function unlessGone<T>(store: string, place: ServerPlace, { signal, gone, connect }: Connecting<T>): Promise<T> {
   const { holderOf } = await import("./store-holder.ts");
   const left = new AbortController();
   let isOver = false;
   const look = async (): Promise<void> => {
-    const isGone = holderOf(home.storeFile) === undefined && (await presenceOf(addressOf(place))) === "absent";
+    const isGone = holderOf(store) === undefined && (await presenceOf(addressOf(place))) === "absent";
     if (isGone) left.abort();
     else if (!isOver) dispose = systemClock.after(LOOK_MS, () => void look());
   };
@@ -155,14 +227,14 @@ async function unlessGone<T>(
   try {
     return await connect(signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]));
   } catch (error) {
-    throw left.signal.aborted ? notRunning(home) : error;
+    throw left.signal.aborted ? gone() : error;
   } finally {
     isOver = true;
     dispose();
   }
 }
 
-const isSocketless = ({ since }: Holder): boolean => since !== undefined && systemClock.now() - since >= SOCKETLESS_MS;
+const isOlder = ({ since }: Holder, ms: number): boolean => since !== undefined && systemClock.now() - since >= ms;
 
 const whoHolds = ({ pid }: Holder): string => (pid === undefined ? "a process" : `process ${pid}`);
 
@@ -280,6 +352,11 @@ const noServerAt = (address: string): NoServer =>
 
 const notRunning = ({ dir }: DataDir): NoServer => new NoServer(`No server is running for the home ${dir}.`, START);
 
+function noServer(home: DataDir): NoServer {
+  const note = readServer(home);
+  return note === undefined ? notRunning(home) : notAnswering(home, note);
+}
+
 const notAnswering = ({ serverFile }: DataDir, { pid }: ServerNote): NoServer =>
   new NoServer(
     `The server that was started here as process ${pid} does not answer.`,
@@ -295,6 +372,15 @@ function unreachable({ dir }: DataDir, holder: Holder): NoServer {
     `The data directory ${dir} is in use by ${who}, which answers neither on its socket nor at its address.`,
     `Its work is stopped where it runs: Ctrl-C there, or ${end}.`,
   );
+}
+
+/** A program that uses the library answers no command, unless it serves the directory of its store. */
+function heldStore(file: string, holder: Holder): ControlError {
+  const { pid } = holder;
+  const end = pid === undefined ? "end that program" : `kill -INT ${pid}`;
+  return new ControlError("store_locked", `${file} is in use by ${whoHolds(holder)}, which answers no commands.`, {
+    hint: `Its work is stopped where it runs: Ctrl-C there, or ${end}. Or use another file.`,
+  });
 }
 
 const inTheOpen = ({ origin }: URL): ControlError =>

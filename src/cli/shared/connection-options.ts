@@ -17,7 +17,11 @@ export function withConnectionOptions(command: Command): Command {
   return command
     .addOption(new Option("--url <url>", "a server at this address").conflicts(["socket", "store"]).helpGroup(HEADING))
     .addOption(new Option("--socket <path>", "a server at this unix socket").conflicts("store").helpGroup(HEADING))
-    .addOption(new Option("--store <file>", "no server: a store that none has open").helpGroup(HEADING))
+    .addOption(
+      new Option("--store <file>", "the program that has this store open; if none has, the file itself").helpGroup(
+        HEADING,
+      ),
+    )
     .addOption(
       new Option("--token-file <file>", "holds the token (else BELAY_TOKEN, else that of the home)").helpGroup(HEADING),
     )

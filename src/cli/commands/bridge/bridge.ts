@@ -24,6 +24,7 @@ import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { givenAgent, markOf } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import { makePlan, openRuntime, type RuntimePlan } from "../../shared/server/runtime.ts";
+import { serveStore, socketDirectory } from "../../shared/server/store-service.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
@@ -98,7 +99,7 @@ async function inDataDirectory(flags: BridgeFlags): Promise<BridgeBackend> {
 
 const formOf = (): LineForm => (process.stderr.isTTY ? "pretty" : "json");
 
-/** On a store that was named: it is no part of the data directory. */
+/** On a store that was named: it is no part of the data directory. Commands with the same --store find it. */
 async function onStore(flags: BridgeFlags): Promise<BridgeBackend> {
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
@@ -109,13 +110,15 @@ async function onStore(flags: BridgeFlags): Promise<BridgeBackend> {
   const { belay, agent, notices } = await openRuntime(plan, {
     onNotice,
     loopWatch: log.form === "json" ? "json" : "text",
+    ...socketDirectory(plan.store),
   });
   for (const notice of notices) log.info(notice);
   log.info("the bridge is open", { agent, store: plan.store });
   const audit = await openTrail(home, plan, log);
+  const stopServing = await serveStore(belay, plan.store, (message) => log.warn(message));
   return {
     control: belay,
-    close: (mode) => belay.close({ mode }),
+    close: (mode) => belay.close({ mode }).finally(stopServing),
     notice: (text) => log.info(text),
     ...(audit === undefined ? {} : { audit }),
   };

@@ -26,18 +26,24 @@ const CLOSE_MS = 5_000;
 /** How often a program whose run has ended looks whether those that joined it have ended too. */
 const REST_LOOK_MS = 100;
 
-/** On a store that was named: it is no part of the data directory, and nobody else finds it. */
+/** On a store that was named: it is no part of the data directory. Commands with the same --store find it. */
 export async function runOnStore(flags: RunFlags): Promise<RunPlace> {
   const { makePlan, openRuntime } = await import("../../shared/server/runtime.ts");
+  const { serveStore, socketDirectory } = await import("../../shared/server/store-service.ts");
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
   const plan = await makePlan({ home, flags, trust: "ask" });
   const isNew = isNewStore(plan);
   surviveRejections((failure) => say(`${STRAY}: ${messageOf(failure)}`));
-  const { belay, agent, notices } = await openRuntime(plan, { onNotice: sayWarning });
+  const { belay, agent, notices } = await openRuntime(plan, {
+    onNotice: sayWarning,
+    ...socketDirectory(plan.store),
+  });
   for (const notice of notices) say(notice);
+  const stopServing = await serveStore(belay, plan.store, say);
   if (!isNew) sayTaken((await belay.live()).length);
-  return { control: belay, close: () => belay.close({ limitMs: CLOSE_MS }), ...here(agent, plan) };
+  const close = (): Promise<unknown> => belay.close({ limitMs: CLOSE_MS }).finally(stopServing);
+  return { control: belay, close, ...here(agent, plan) };
 }
 
 /** In the data directory: served here, or by a program that was faster. */

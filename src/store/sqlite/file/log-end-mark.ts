@@ -19,6 +19,7 @@ interface MarkedEnd {
 }
 
 export class LogEndMark {
+  readonly #file: string;
   readonly #path: string;
   readonly #everyMs: number;
   #at = Number.NEGATIVE_INFINITY;
@@ -26,6 +27,7 @@ export class LogEndMark {
 
   /** `everyMs`: how old it may become while commits go on. */
   constructor(file: string, everyMs: number) {
+    this.#file = file;
     this.#path = markPath(file);
     this.#everyMs = everyMs;
   }
@@ -44,9 +46,9 @@ export class LogEndMark {
     this.#write({ session, head });
   }
 
-  /** The database was removed: writes the mark again if it was removed too. */
+  /** The database was removed: writes the mark again if there is none, or one that says nothing. */
   restore(): void {
-    if (this.#last !== undefined && !existsSync(this.#path)) this.#write(this.#last);
+    if (this.#last !== undefined && readMark(this.#file) === undefined) this.#write(this.#last);
   }
 
   #write(end: MarkedEnd): void {
