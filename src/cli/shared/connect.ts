@@ -142,7 +142,7 @@ interface HolderSearch {
   unreachable(holder: Holder): ControlError;
 }
 
-/** A data directory: its sockets first, then the address of its note, which counts only if its process has the lock. */
+/** A data directory: its sockets, then the address of its note, which counts only if its process has the lock. */
 const ofDirectory = (home: DataDir): HolderSearch => ({
   store: home.storeFile,
   name: home.dir,
@@ -179,7 +179,7 @@ function ownSocket(file: string): readonly ServerPlace[] {
   return isOurs ? [{ socket }] : [];
 }
 
-/** The program that has a store open, by every way that is known. While it has the lock and starts, it is waited for. */
+/** The program that has a store open, by every way that is known. One that has the lock and starts is waited for. */
 async function whoHas(search: HolderSearch, { patienceMs, signal }: WaitLimits): Promise<FoundServer | "nobody"> {
   const { holderOf } = await import("./store-holder.ts");
   const began = systemClock.elapsed();

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
 import { ControlError } from "../../../core/errors.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { RunControl } from "../../../ports/control.ts";
 import { type DataDir, readServer, socketOf } from "../../../sdk/data-dir.ts";
 import { takeLock } from "../../../store/sqlite/file/owner.ts";
@@ -50,6 +51,18 @@ async function begun(house: AcpHosts): Promise<RunControl> {
   const run = session.prompt("resume");
   for await (const event of run) if (event.type === "delta") break;
   return run;
+}
+
+/** Time passes as soon as it is waited for. `onPause` is called at each wait. */
+function passingClock(onPause: (elapsedMs: number) => unknown = () => {}) {
+  const clock = manualClock();
+  const after: Clock["after"] = (ms, call) => {
+    onPause(clock.elapsed());
+    const dispose = clock.after(ms, call);
+    void clock.advance(ms);
+    return dispose;
+  };
+  return { clock, passing: { now: () => clock.now(), elapsed: () => clock.elapsed(), after } };
 }
 
 describe("the house of the editors of a home", { timeout: 30_000 }, () => {
@@ -204,22 +217,26 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     const home = emptyHome();
     const store = await openSqliteStore({ file: home.storeFile });
     onTestFinished(() => store.close());
-    const clock = manualClock();
-    let looks = 0;
-    const opening = editor(home, {
-      clock: {
-        now: () => clock.now(),
-        elapsed: () => clock.elapsed(),
-        after: (ms, call) => {
-          looks += 1;
-          const dispose = clock.after(ms, call);
-          void clock.advance(ms);
-          return dispose;
-        },
-      },
-    });
+    const { clock, passing } = passingClock();
+    const opening = editor(home, { clock: passing });
     await expect(opening).rejects.toMatchObject({ code: "store_locked", message: expect.stringMatching(/in use by/) });
-    expect(looks).toBeGreaterThan(3);
+    expect(clock.elapsed()).toBeGreaterThan(3_000);
     expect(clock.elapsed()).toBeLessThan(10_000);
+  });
+
+  test("a program that is still opening the store is waited for longer, and a message says so", async () => {
+    const home = emptyHome();
+    const lock = takeLock(home.storeFile);
+    let isFree = false;
+    const free = (): void => {
+      if (!isFree) lock.release();
+      isFree = true;
+    };
+    const warnings: string[] = [];
+    const { passing } = passingClock((elapsedMs) => elapsedMs > 20_000 && free());
+    const noted = { ...log, warn: (message: string) => void warnings.push(message) };
+    const opened = await editor(home, { clock: passing, log: noted });
+    expect(opened.hosts).toBe(true);
+    expect(warnings).toEqual(["waiting for the program that opens the store"]);
   });
 });

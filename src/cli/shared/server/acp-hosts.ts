@@ -23,6 +23,9 @@ import type { ComposedServer } from "./compose-server.ts";
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
 const SETTLE_MS_MAX = 5_000;
 
+/** How long a store may take to be opened: a large one is checked, and one of an older version is migrated. */
+const OPENING_MS_MAX = 60_000;
+
 /** First and longest pause between two looks at who is there. */
 const LOOK_FIRST_MS = 50;
 const LOOK_LAST_MS = 1_000;
@@ -55,6 +58,7 @@ export class AcpHosts {
   /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
   static async open(options: HostOptions): Promise<AcpHosts> {
     let looks = new Looks(options.clock);
+    let isTold = false;
     for (let holder = ""; ; ) {
       const found = options.joins === "none" ? undefined : await visit(options.home);
       if (found !== undefined) return new AcpHosts(options, await checkSameAgent(found, options));
@@ -64,7 +68,10 @@ export class AcpHosts {
       // It names the program that has the directory. Each has its time to answer.
       if (hosted.message !== holder) looks = new Looks(options.clock);
       holder = hosted.message;
-      if (looks.elapsed > SETTLE_MS_MAX) throw inUse(options.home, hosted);
+      const isOpening = holderOf(options.home.storeFile)?.since === undefined;
+      if (looks.elapsed > (isOpening ? OPENING_MS_MAX : SETTLE_MS_MAX)) throw inUse(options.home, hosted);
+      if (looks.elapsed > SETTLE_MS_MAX && !isTold) options.log.warn("waiting for the program that opens the store");
+      isTold ||= looks.elapsed > SETTLE_MS_MAX;
       await looks.pause();
     }
   }
