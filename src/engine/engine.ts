@@ -177,8 +177,7 @@ export class Engine implements CommitListener, WorkHost {
   /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
   async start(): Promise<void> {
     await this.#leaseKeeper.start();
-    const { store, clock, removal } = this;
-    if (this.#retention !== undefined) this.retention = startRetention(this.#retention, { store, clock, removal });
+    if (this.#retention !== undefined) this.retention = startRetention(this.#retention, this);
     this.storeCheck.watch(this.notify);
   }
 

@@ -1,7 +1,7 @@
 // What can be read about running work: why a session is busy, and how the worker is. Types only.
 import type { ControlCode } from "../core/errors.ts";
 import type { RunId, Seq, SessionId } from "../core/model/ids.ts";
-import type { Resources, StoreStatus } from "../core/model/upkeep.ts";
+import type { Resources, RetentionStatus, StoreStatus } from "../core/model/upkeep.ts";
 import type { LiveExplained } from "../core/read/explained.ts";
 import type { AgentMode } from "./agent.ts";
 import type { ProcessInfo, Tier } from "./spawner.ts";
@@ -35,6 +35,8 @@ export interface Status {
   readonly trouble: ControlCode | undefined;
   /** What the store holds, counted a few seconds ago. Undefined: it does not say. */
   readonly store: StoreStatus | undefined;
+  /** Undefined: everything is kept. */
+  readonly retention: RetentionStatus | undefined;
   readonly resources: Resources;
   /** The ways in which the agent can go about its work; none, if it knows only one. */
   readonly modes: readonly AgentMode[];

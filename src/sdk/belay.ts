@@ -321,12 +321,12 @@ export class Belay implements BelayControl {
 
   async status(): Promise<Status> {
     const trouble = await this.#engine.storeCheck.trouble();
-    const { phase, worker, modes, storeSize } = this.#engine;
+    const { phase, worker, modes, storeSize, retention } = this.#engine;
     const store = trouble === undefined && phase === "open" ? await storeSize.read() : storeSize.last;
     const told = phase === "parking" ? "closing" : phase;
     const { all, start } = modes;
     const about = { phase: told, worker, startedAt: this.#startedAt, load: this.load, trouble } as const;
-    return { ...about, store, resources: this.#meter.read(), modes: all, mode: start };
+    return { ...about, store, retention: retention?.status, resources: this.#meter.read(), modes: all, mode: start };
   }
 
   /** What the store held when it was last counted, by `status()`. */

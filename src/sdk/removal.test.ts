@@ -4,7 +4,9 @@ import { SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Recorded } from "../core/model/event.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
+import type { Notice } from "../ports/hooks.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
+import { faultyStore } from "../testing/faulty-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Session } from "./session.ts";
 
@@ -137,7 +139,10 @@ describe("trim()", () => {
     const run = session.prompt("hello");
     expect(await run.text()).toBe("done");
     await session.trim(10_000);
-    await expect(run.text()).rejects.toMatchObject({ code: "not_found", message: expect.stringContaining("removed") });
+    const removed = { code: "not_found", message: expect.stringContaining("removed") };
+    await expect(run.text()).rejects.toMatchObject(removed);
+    await expect(run.result()).rejects.toMatchObject(removed);
+    expect(await run.view()).toMatchObject({ text: undefined, incomplete: true });
     expect(await (await belay.run(run.id)).outcome).toEqual({ kind: "completed" });
   });
 });
@@ -293,6 +298,38 @@ describe("retention", () => {
     expect(left).not.toContain("ses_1");
     expect(left).toContain("ses_3");
     expect((await belay.status()).store?.bytes).toBeLessThanOrEqual(20_000);
+  });
+
+  test("says in the status what it has removed, and reports a store that refuses, once", async () => {
+    const clock = manualClock();
+    const notices: Notice[] = [];
+    const store = faultyStore(new MemoryStore({ clock }));
+    const retention = { perSession: { events: 50 }, overall: { sessions: 1 } } as const;
+    const { belay } = await openTestBelay({}, { clock, store, retention, onNotice: (notice) => notices.push(notice) });
+    expect((await belay.status()).retention).toEqual({ removedEvents: 0, deletedSessions: 0, trouble: undefined });
+    store.always("trim", { kind: "fail", code: "store_full" });
+    for (let sessions = 0; sessions < 2; sessions += 1) await talked(await belay.createSession(), 30);
+    await clock.advance(5_000);
+    expect((await belay.status()).retention?.trouble).toBe("store_full");
+    expect(notices).toEqual([{ type: "store", code: "store_full", message: expect.stringContaining("trim") }]);
+    store.heal();
+    await clock.advance(5_000);
+    const { removedEvents = 0, ...rest } = (await belay.status()).retention ?? {};
+    expect(removedEvents).toBeGreaterThan(40);
+    expect(rest).toEqual({ deletedSessions: 1, trouble: undefined });
+  });
+
+  test("deletes no more sessions than are too many, after looks that the store refused", async () => {
+    const clock = manualClock();
+    const store = faultyStore(new MemoryStore({ clock }));
+    const retention = { perSession: { events: 50 }, overall: { sessions: 3 } };
+    const { belay } = await openTestBelay({}, { clock, store, retention });
+    store.always("trim", { kind: "fail", code: "unavailable" });
+    for (let sessions = 0; sessions < 4; sessions += 1) await talked(await belay.createSession(), 30);
+    await clock.advance(20_000);
+    store.heal();
+    await clock.advance(20_000);
+    expect(await belay.sessions()).toHaveLength(3);
   });
 
   test("ends with its Belay", async () => {

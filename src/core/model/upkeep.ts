@@ -1,4 +1,5 @@
 // What keeps a store small: the part of it that removes things permanently. Types only.
+import type { ControlCode } from "../errors.ts";
 import type { Seq, SessionId } from "./ids.ts";
 
 export interface StoreTrimmed {
@@ -69,6 +70,14 @@ export interface StoreStatus extends StoreUsage {
   readonly sessions: number;
   /** Those that are kept. */
   readonly events: number;
+}
+
+/** What retention has removed since the start. */
+export interface RetentionStatus {
+  readonly removedEvents: number;
+  readonly deletedSessions: number;
+  /** Why its last look removed nothing more. Undefined: it could. */
+  readonly trouble: ControlCode | undefined;
 }
 
 /** What the program uses of its machine. */

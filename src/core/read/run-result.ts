@@ -1,6 +1,7 @@
 // What `await run.result()` comes to: the whole answer of a run that completed, or an error that says how it ended.
 import type { CancelReason, Outcome } from "../model/cancel.ts";
 import type { RunId } from "../model/ids.ts";
+import { eventsRemoved } from "./run-text.ts";
 import type { RunView } from "./run-view.ts";
 
 /** A run that did not complete, as `run.result()` throws it. */
@@ -39,9 +40,13 @@ export type RunResult = Omit<RunView, "text" | "truncated" | "outcome"> & {
   readonly outcome: Extract<Outcome, { kind: "completed" }>;
 };
 
-/** Throws a RunError unless it completed. `text`: all of the text of its last turn. */
+/**
+ * Throws a RunError unless it completed, and `not_found` if its events were removed: an empty text would say that it has
+ * said nothing. `text`: all of the text of its last turn.
+ */
 export function resultOf(view: RunView, text: string): RunResult {
   const { outcome, truncated: _, ...rest } = view;
-  if (outcome?.kind === "completed") return { ...rest, outcome, text };
-  throw new RunError(view, outcome ?? { kind: "lost" });
+  if (outcome?.kind !== "completed") throw new RunError(view, outcome ?? { kind: "lost" });
+  if (view.incomplete === true && view.turns === 0) throw eventsRemoved();
+  return { ...rest, outcome, text };
 }

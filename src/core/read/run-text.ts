@@ -30,11 +30,12 @@ export async function runText(
     // A turn that had ended before is not asked again: what was cut off are the calls it has asked for.
     if (event.type === "run.recovered" && cut !== undefined) texts.delete(cut);
   }
-  if (removed === "all") {
-    throw new ControlError("not_found", "The events of this run were removed by a trim or by retention.", {
-      hint: "Its outcome is still known. Keep more with `retention`, or read the text when the run ends.",
-    });
-  }
+  if (removed === "all") throw eventsRemoved();
   const inOrder = [...texts.values()];
   return all ? inOrder.filter((text) => text !== "").join("\n\n") : (inOrder.at(-1) ?? "");
 }
+
+export const eventsRemoved = (): ControlError =>
+  new ControlError("not_found", "The events of this run were removed by a trim or by retention.", {
+    hint: "Its outcome is still known. Keep more with `retention`, or read the text when the run ends.",
+  });

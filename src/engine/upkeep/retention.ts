@@ -3,13 +3,14 @@
 // Invariants
 // 1. Nothing that is going on is touched: a log is cut between runs, and only an idle session is deleted.
 // 2. One step at a time, each of them small; the store is free for a stop between any two.
-// 3. Trouble of the store ends a round, and is not reported again: the next round tries it again.
-import { ControlError } from "../../core/errors.ts";
+// 3. Trouble of the store ends a round, and the next round tries again. The same trouble is reported once.
+import { ControlError, toControlError } from "../../core/errors.ts";
 import { RETENTION_EVERY_MS, RETENTION_IDLE_SESSIONS_MAX, RETENTION_SESSIONS_MAX } from "../../core/limits.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../../core/model/retention.ts";
-import type { Surveyed, Upkeep } from "../../core/model/upkeep.ts";
+import type { RetentionStatus, Surveyed, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Removal } from "./removal.ts";
 
@@ -17,21 +18,23 @@ interface Parts {
   readonly limits: Retention;
   readonly store: Store;
   readonly clock: Clock;
+  readonly notify: Notify;
   readonly removal: Pick<Removal, "trim" | "removeIdle">;
 }
 
 export function startRetention(limits: Retention, parts: Omit<Parts, "limits">): RetentionLoop {
   const { upkeep } = parts.store;
-  if (upkeep !== undefined) return new RetentionLoop({ ...parts, limits }, upkeep);
+  const { store, clock, notify, removal } = parts;
+  if (upkeep !== undefined) return new RetentionLoop({ store, clock, notify, removal, limits }, upkeep);
   throw new ControlError("invalid", "This store cannot remove anything, so there can be no `retention`.", {
     hint: "A custom store needs `upkeep`; see the Store interface.",
   });
 }
 
 export class RetentionLoop {
-  /** What it has removed since the start. */
-  removedEvents = 0;
-  deletedSessions = 0;
+  #removedEvents = 0;
+  #deletedSessions = 0;
+  #trouble: RetentionStatus["trouble"];
   readonly #parts: Parts;
   readonly #upkeep: Upkeep;
   #cancelTimer: () => void = () => {};
@@ -49,6 +52,11 @@ export class RetentionLoop {
     this.#wait();
   }
 
+  /** What it has removed since the start, and what ended the last round. */
+  get status(): RetentionStatus {
+    return { removedEvents: this.#removedEvents, deletedSessions: this.#deletedSessions, trouble: this.#trouble };
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#cancelTimer();
@@ -63,8 +71,13 @@ export class RetentionLoop {
     try {
       await this.#page();
       await this.#reclaim();
-    } catch {
-      // The store is in trouble, which is reported by what writes to it.
+      this.#trouble = undefined;
+    } catch (error) {
+      // A page that is read again would count its sessions twice, and too many would be deleted.
+      this.#startOver();
+      const { code, message } = toControlError(error);
+      if (!this.#stopped && this.#trouble !== code) this.#parts.notify({ type: "store", code, message });
+      this.#trouble = code;
     }
     this.#wait();
   }
@@ -75,10 +88,14 @@ export class RetentionLoop {
     this.#cursor = page.at(-1)?.cursor ?? this.#cursor;
     if (page.length === RETENTION_SESSIONS_MAX) return;
     const [sessions, idlest] = [this.#sessions, this.#idlest];
+    this.#startOver();
+    await this.#deleteIdlest(sessions, idlest);
+  }
+
+  #startOver(): void {
     this.#cursor = 0;
     this.#sessions = 0;
     this.#idlest = [];
-    await this.#deleteIdlest(sessions, idlest);
   }
 
   async #look(one: Surveyed): Promise<void> {
@@ -95,7 +112,7 @@ export class RetentionLoop {
     const isLarge = "bytes" in size && cut > one.kept;
     if (isLarge && bytes !== undefined) cut = Math.max(before, await this.#upkeep.within(one.id, { ...rest, bytes }));
     if (!isLarge) this.#noteSmall(one);
-    if (cut > one.kept) this.removedEvents += (await this.#parts.removal.trim(one.id, cut)).removed;
+    if (cut > one.kept) this.#removedEvents += (await this.#parts.removal.trim(one.id, cut)).removed;
   }
 
   #noteSmall({ id, head }: Surveyed): void {
@@ -132,7 +149,7 @@ export class RetentionLoop {
 
   async #delete({ id, head }: Surveyed): Promise<boolean> {
     const isDone = (await this.#parts.removal.removeIdle(id, head)) === "done";
-    if (isDone) this.deletedSessions += 1;
+    if (isDone) this.#deletedSessions += 1;
     return isDone;
   }
 

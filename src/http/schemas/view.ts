@@ -219,6 +219,9 @@ export const status = z.object({
   }),
   trouble: z.enum(CONTROL_CODES).optional(),
   store: z.object({ bytes: count, freeBytes: count, sessions: count, events: count }).optional(),
+  retention: z
+    .object({ removedEvents: count, deletedSessions: count, trouble: z.enum(CONTROL_CODES).optional() })
+    .optional(),
   resources: z.object({
     memoryBytes: count,
     heapBytes: count,

@@ -1,5 +1,6 @@
 // `belay status`: the size of the store, running work, and what the program uses of its machine.
 
+import type { RetentionStatus } from "../../../core/model/upkeep.ts";
 import type { Status } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { withControl } from "../../shared/connect.ts";
@@ -19,7 +20,7 @@ export function runStatus(flags: ConnectionOptions & { readonly json?: true }): 
 }
 
 export function statusLines(status: Status, now: number): readonly string[] {
-  const { phase, startedAt, load, trouble, store, resources } = status;
+  const { phase, startedAt, load, trouble, store, retention, resources } = status;
   const { memoryBytes, heapBytes, loopDelayMs, descriptors } = resources;
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["state", trouble === undefined ? phase : `${phase}, nothing can be recorded: ${trouble}`],
@@ -28,11 +29,17 @@ export function statusLines(status: Status, now: number): readonly string[] {
     ["store", store && `${sizeOf(store.bytes)}, of which ${sizeOf(store.freeBytes)} unused`],
     ["sessions", store && String(store.sessions)],
     ["events", store && String(store.events)],
+    ["retention", retention && retentionLine(retention)],
     ["memory", `${sizeOf(memoryBytes)}, of which ${sizeOf(heapBytes)} JavaScript heap`],
     ["loop delay", loopDelayMs === undefined ? undefined : `${loopDelayMs} ms at worst in the last minute`],
     ["open files", descriptors === undefined ? undefined : String(descriptors)],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(14)} ${value}`]));
+}
+
+function retentionLine({ removedEvents, deletedSessions, trouble }: RetentionStatus): string {
+  const removed = `${count(removedEvents, "event")} and ${count(deletedSessions, "session")} removed since the start`;
+  return trouble === undefined ? removed : `${removed}; removes nothing now: ${trouble}`;
 }
 
 /** In the unit in which it is a small number. */

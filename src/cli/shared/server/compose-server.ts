@@ -9,6 +9,7 @@ import type { ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
+import type { RetentionStatus } from "../../../core/model/upkeep.ts";
 import { isMissing } from "../../../core/optional-package.ts";
 import { Guard, type GuardOptions } from "../../../http/auth/guard.ts";
 import { Denial } from "../../../http/auth/guard-denial.ts";
@@ -16,6 +17,7 @@ import { openTokens, type Tokens } from "../../../http/auth/tokens.ts";
 import { type Handler, makeHandler } from "../../../http/handler.ts";
 import type { ServerMetrics } from "../../../http/observer.ts";
 import type { Handle } from "../../../http/transport/node-server.ts";
+import type { Status } from "../../../ports/explanation.ts";
 import type { Notice } from "../../../ports/hooks.ts";
 import { isShortOfFiles } from "../../../process/launch/file-limit.ts";
 import type { Belay } from "../../../sdk/belay.ts";
@@ -165,7 +167,8 @@ async function openInside(options: ComposeOptions, { guard, socket, store: opene
         ? memoryAuditTrail(redact)
         : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
     await startRecord.begin(audit, () => works.belay.load.tier);
-    gauges(metrics, works, audit);
+    const scrape: Scrape = { status: undefined };
+    gauges(metrics, works, audit, scrape);
     const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
     metrics.gauge(about, () => strays.count);
     const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
@@ -174,7 +177,7 @@ async function openInside(options: ComposeOptions, { guard, socket, store: opene
       audit,
       telemetry,
       rejections: strays,
-      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay) }),
+      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay, scrape) }),
     };
   } catch (error) {
     await works.belay.close({ limitMs: 0 });
@@ -279,19 +282,24 @@ function tell(log: Log, notice: Notice): void {
   }
 }
 
-function gauges(metrics: Metrics, { belay }: Runtime, audit: AuditTrail): void {
+/** What was found for the scrape that is being answered: a gauge is read without waiting. */
+interface Scrape {
+  status: Status | undefined;
+}
+
+function gauges(metrics: Metrics, { belay }: Runtime, audit: AuditTrail, scrape: Scrape): void {
   const gauge = (name: string, help: string, read: () => number): void => metrics.gauge({ name, help }, read);
   gauge("belay_runs_live", "Runs that are live.", () => belay.load.live);
   gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);
   gauge("belay_processes_live", "Processes that are going on.", () => belay.load.processes);
   gauge("belay_results_late", "Results that came after they had been given up.", () => belay.load.late);
-  sizes(gauge, belay);
+  sizes(gauge, belay, scrape);
   gauge("belay_audit_records_missed", "Records that could not be kept.", () => audit.missed);
 }
 
 /** What tells that a server gets old: the size of its store, and what it uses of the machine. */
-function sizes(gauge: (name: string, help: string, read: () => number) => void, belay: Belay): void {
-  const known = (value: number | undefined): number => {
+function sizes(gauge: (name: string, help: string, read: () => number) => void, belay: Belay, scrape: Scrape): void {
+  const known = <V>(value: V | undefined): V => {
     if (value === undefined) throw new ControlError("unavailable", "It is not known.");
     return value;
   };
@@ -299,6 +307,9 @@ function sizes(gauge: (name: string, help: string, read: () => number) => void, 
   gauge("belay_store_free_bytes", "What of that is unused.", () => known(belay.size?.freeBytes));
   gauge("belay_store_sessions", "Sessions in the store.", () => known(belay.size?.sessions));
   gauge("belay_store_events", "Events in the store.", () => known(belay.size?.events));
+  const removed = (): RetentionStatus => known(scrape.status?.retention);
+  gauge("belay_retention_removed_events", "Events that retention has removed.", () => removed().removedEvents);
+  gauge("belay_retention_deleted_sessions", "Sessions that retention has deleted.", () => removed().deletedSessions);
   gauge("belay_process_memory_bytes", "Resident memory.", () => belay.resources.memoryBytes);
   gauge("belay_process_heap_bytes", "JavaScript heap in use.", () => belay.resources.heapBytes);
   gauge("belay_process_open_files", "Open files and sockets.", () => known(belay.resources.descriptors));
@@ -309,7 +320,7 @@ function sizes(gauge: (name: string, help: string, read: () => number) => void, 
   );
 }
 
-function serverMetrics(metrics: Metrics, belay: Belay): ServerMetrics {
+function serverMetrics(metrics: Metrics, belay: Belay, scrape: Scrape): ServerMetrics {
   let open = 0;
   let acp = 0;
   const requests = metrics.counter<"route" | "status">({
@@ -331,8 +342,8 @@ function serverMetrics(metrics: Metrics, belay: Belay): ServerMetrics {
       acp = count;
     },
     text: async () => {
-      // Counted now, if it was not lately: a gauge is read without waiting.
-      await belay.status().catch(() => undefined);
+      // Counted now, if it was not lately.
+      scrape.status = await belay.status().catch(() => undefined);
       return metrics.text();
     },
   };
