@@ -9,6 +9,7 @@ import { denyCommand } from "./commands/approve/deny-command.ts";
 import { backupCommand } from "./commands/backup/backup-command.ts";
 import { bridgeCommand } from "./commands/bridge/bridge-command.ts";
 import { cancelCommand } from "./commands/cancel/cancel-command.ts";
+import { closeCommand } from "./commands/close/close-command.ts";
 import { completeIdsCommand } from "./commands/completion/complete-ids-command.ts";
 import { completionCommand } from "./commands/completion/completion-command.ts";
 import { deleteCommand } from "./commands/delete/delete-command.ts";
@@ -29,6 +30,7 @@ import { showCommand } from "./commands/show/show-command.ts";
 import { statusCommand } from "./commands/status/status-command.ts";
 import { stopAllCommand } from "./commands/stop-all/stop-all-command.ts";
 import { tokenCommand } from "./commands/token/token-command.ts";
+import { trimCommand } from "./commands/trim/trim-command.ts";
 import { trustCommand } from "./commands/trust/trust-command.ts";
 import { verifyCommand } from "./commands/verify/verify-command.ts";
 import { versionCommand } from "./commands/version/version-command.ts";
@@ -51,10 +53,13 @@ const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
     logsCommand,
   ],
   "Stop and steer it:": [
-    ...[cancelCommand, stopAllCommand, queueCommand, modeCommand],
+    ...[cancelCommand, stopAllCommand, closeCommand, queueCommand, modeCommand],
     ...[approveCommand, denyCommand, answerCommand],
   ],
-  "Look after it:": [doctorCommand, verifyCommand, backupCommand, deleteCommand, tokenCommand, trustCommand],
+  "Look after it:": [
+    ...[doctorCommand, verifyCommand, backupCommand, trimCommand, deleteCommand],
+    ...[tokenCommand, trustCommand],
+  ],
   "And:": [completionCommand, helpCommand, versionCommand],
 };
 

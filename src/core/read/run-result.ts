@@ -41,8 +41,8 @@ export type RunResult = Omit<RunView, "text" | "truncated" | "outcome"> & {
 };
 
 /**
- * Throws a RunError unless it completed, and `not_found` if its events were removed: an empty text would say that it has
- * said nothing. `text`: all of the text of its last turn.
+ * Throws a RunError unless it completed, and `not_found` if its events were removed: an empty text would say that it
+ * has said nothing. `text`: all of the text of its last turn.
  */
 export function resultOf(view: RunView, text: string): RunResult {
   const { outcome, truncated: _, ...rest } = view;
