@@ -1,11 +1,12 @@
 // Following, closing, parking and coming back.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
+import { stage } from "../../test/fixtures/engine-processes.ts";
 import { ControlError } from "../core/errors.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
 import { systemClock } from "../system/system-clock.ts";
-import { manualClock } from "../testing/manual-clock.ts";
+import { manualClock, settled } from "../testing/manual-clock.ts";
 import { openBelay } from "./belay.ts";
 
 /** A store that survives the Belay that used it. */
@@ -182,6 +183,30 @@ describe("closing", () => {
     await began("live");
     expect(await belay.close({ mode: "cancel", limitMs: 10 })).toEqual({ unfinished: [session.id] });
   });
+});
+
+test("G33: waits with a limit end when Belay closes, and leave no timer that keeps the program alive", async () => {
+  const { belay, clock } = await stage({ live: deaf });
+  const session = await belay.createSession();
+  const run = session.prompt("live");
+  await run.accepted;
+  const child = await session.processes.start("sleep 1000");
+  const waitMs = 600_000;
+  const waits = [
+    child.wait({ limitMs: waitMs }),
+    session.cancel({ waitMs, background: "keep" }),
+    run.cancel({ waitMs }),
+    belay.cancel(child.id, { waitMs }),
+    belay.cancelAll({ waitMs }),
+  ];
+  const ends = Promise.allSettled(waits);
+  await settled();
+  expect(clock.pending.filter(({ inMs }) => inMs === waitMs)).not.toEqual([]);
+  const closed = belay.close({ limitMs: 100 });
+  for (let passed = 0; passed < 50; passed += 1) await clock.advance(100);
+  expect(await closed).toEqual({ unfinished: expect.any(Array) });
+  expect(await ends).toHaveLength(waits.length);
+  expect(clock.pending.filter(({ idle }) => idle !== true)).toEqual([]);
 });
 
 describe("crash", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { deaf, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import { SNAPSHOT_EVENTS } from "../core/limits.ts";
 import type { Recorded } from "../core/model/event.ts";
+import type { Upkeep } from "../core/model/upkeep.ts";
 import type { Message } from "../core/read/transcript.ts";
 import type { Turn } from "../ports/agent.ts";
 import type { Notice } from "../ports/hooks.ts";
@@ -220,6 +221,29 @@ describe("delete()", () => {
     expect(await session.delete()).toMatchObject({ kind: "deleted" });
     expect(await run.outcome).toMatchObject({ kind: "cancelled" });
   });
+});
+
+test("G40: a stop is answered between any two steps of a removal, and while one is under way", async () => {
+  const memory = new MemoryStore({ clock: manualClock() });
+  const { upkeep } = memory;
+  const steps: string[] = [];
+  let stop = async (): Promise<unknown> => undefined;
+  const remove: Upkeep["remove"] = async (session) => {
+    steps.push(JSON.stringify(await stop()));
+    return steps.length < 5 ? "more" : upkeep.remove(session);
+  };
+  const store = Object.assign(memory, { upkeep: { ...upkeep, remove } });
+  const { belay, began } = await openTestBelay({ wait: waits }, { store });
+  const [large, other] = [await belay.createSession(), await belay.createSession()];
+  await talked(large, 3);
+  stop = async () => {
+    const run = other.prompt("wait");
+    await run.accepted;
+    await began("wait");
+    return (await run.cancel()).kind;
+  };
+  await large.delete();
+  expect(steps).toEqual(Array(5).fill('"stopping"'));
 });
 
 describe("retention", () => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { EXIT_OUTCOME, EXIT_UNREAD } from "../../src/cli/commands/run/run-exit.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../src/cli/shared/exit-code.ts";
 import { readServer } from "../../src/sdk/data-dir.ts";
-import { jsonLines, Shell } from "../fixtures/shell.ts";
+import { AGENT, jsonLines, Shell } from "../fixtures/shell.ts";
 
 const noteOf = (shell: Shell) => readServer({ serverFile: join(shell.home, "server.json") });
 
@@ -62,6 +62,18 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(await run.ended).toBe(EXIT_SIGNAL.SIGTERM);
       expect(run.err).toContain(`Left. ${runId} goes on`);
       expect((await shell.belay("ps")).out).toMatch(new RegExp(`${runId} .*running`));
+    });
+
+    test("without a server, a reader of its output that goes away cancels the run", async () => {
+      const shell = new Shell();
+      const run = shell.start("run", "--agent", AGENT, "drip");
+      await run.sees(/drop/);
+      run.child.stdout?.destroy();
+      expect(await run.ended).toBe(EXIT_UNREAD);
+      expect(run.err).toContain("Its output is not read any more. Stopping it.");
+      const runs = jsonLines((await shell.belay("sessions", "--store", "belay.db", "--json")).out)[0];
+      const { id } = (runs as { sessions: { id: string }[] }).sessions[0] ?? { id: "" };
+      expect((await shell.belay("runs", id, "--store", "belay.db")).out).toMatch(/settled +cancelled/);
     });
 
     test("a reader of its output that goes away does not make it a success", async () => {

@@ -31,14 +31,20 @@ await opened.promise;
 export const agent = async () => ({ text: "" });
 `;
 
-async function ask(socketPath: string, path: string): Promise<{ readonly status?: number; readonly body: unknown }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ status?: number; body: unknown }>();
+async function request(socketPath: string, path: string): Promise<{ readonly status: number; readonly body: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
   get({ socketPath, path, agent: false, headers: { host: "localhost" } }, async (answer) => {
-    const body: unknown = JSON.parse(await text(answer));
-    resolve({ ...(answer.statusCode === undefined ? {} : { status: answer.statusCode }), body });
+    resolve({ status: answer.statusCode ?? 0, body: await text(answer) });
   }).on("error", reject);
   return promise;
 }
+
+async function ask(socketPath: string, path: string): Promise<{ readonly status: number; readonly body: unknown }> {
+  const { status, body } = await request(socketPath, path);
+  return { status, body: JSON.parse(body) };
+}
+
+const read = async (socketPath: string, path: string): Promise<string> => (await request(socketPath, path)).body;
 
 test("whoever asks while it starts is told that, and not that the store did not answer", async () => {
   const gate: Gate = { reached: Promise.withResolvers(), opened: Promise.withResolvers() };
@@ -103,4 +109,27 @@ test("G20: the tier of a start, and a change of it, is in the audit trail", asyn
     note: expect.stringMatching(/held by anchor .* at the last start it was group/),
   });
   await eager.close({ mode: "park", limitMs: 1_000 });
+});
+
+test("/metrics has the size of the store, what retention has removed, and what the program uses", async () => {
+  const home = emptyHome();
+  const agent = join(home.dir, "agent.mjs");
+  writeFileSync(agent, 'export const agent = async () => ({ text: "" });');
+  const flags = { agent, config: false, retention: "sessions=10" } as const;
+  const plan = await makePlan({ home, flags });
+  const house = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
+  await house.works.belay.prompt("hello").outcome;
+  const metrics = await read(house.listeners.socket, "/metrics");
+  await house.close({ mode: "park", limitMs: 1_000 });
+  const gauge = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics)?.[1]);
+  expect(gauge("belay_store_sessions")).toBe(1);
+  expect(gauge("belay_store_events")).toBeGreaterThan(4);
+  expect(gauge("belay_retention_removed_events")).toBe(0);
+  expect(gauge("belay_retention_deleted_sessions")).toBe(0);
+  for (const name of ["store_bytes", "process_memory_bytes", "process_heap_bytes", "process_open_files"]) {
+    expect(gauge(`belay_${name}`)).toBeGreaterThan(0);
+  }
+  for (const name of ["store_free_bytes", "loop_delay_seconds"]) {
+    expect(gauge(`belay_${name}`)).toBeGreaterThanOrEqual(0);
+  }
 });
