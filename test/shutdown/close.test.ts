@@ -1,10 +1,10 @@
 // close() in every situation, and the next start: nothing that was live is recorded as ended, and all of it continues.
 import { describe, expect, test } from "vitest";
 import { leavesNoTimer, searchIn, waitsForHooks } from "./search.ts";
-import { SITUATIONS } from "./situations.ts";
+import { MORE_SITUATIONS, SITUATIONS } from "./situations.ts";
 
 describe("G25: after close() and the next start, the log is true and the work continues:", () => {
-  test.each(SITUATIONS)("%s", async (situation) => {
+  test.each([...SITUATIONS, ...MORE_SITUATIONS])("%s", async (situation) => {
     expect(await searchIn(situation)).toBeUndefined();
   });
 });

@@ -2,13 +2,12 @@
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { Agent } from "../../src/ports/agent.ts";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
-import type { Session } from "../../src/sdk/session.ts";
 import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { type ManualClock, manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { scriptedSpawner } from "../../src/testing/scripted-spawner.ts";
 import { sequentialIds } from "../../src/testing/sequential-ids.ts";
 import { logOf } from "../fixtures/belay.ts";
-import { agentIn, type Found, found, type Situation } from "./situations.ts";
+import { agentIn, begin, type Found, found, hasTwoBelays, hooksIn, type Situation } from "./situations.ts";
 
 export interface Closed {
   readonly runs: readonly Found[];
@@ -27,20 +26,19 @@ export async function closeIn(situation: Situation): Promise<Closed> {
     reached = resolve;
   });
   const first = agentIn(situation, () => reached());
+  const hooks = hooksIn(situation, () => reached());
   const open = (at: number, agent: Agent, from: number): Promise<Belay> =>
     openBelay({
       ...{ clock, graceMs: 1_000, agent, store: stores[at] ?? "", ids: sequentialIds(from) },
-      processes: { spawner: scriptedSpawner({ clock }) },
+      ...{ processes: { spawner: scriptedSpawner({ clock }) }, hooks: from < 1_000 ? hooks : {} },
     });
   const belays = [await open(0, first, 1)];
-  if (situation === "two Belays") belays.push(await open(1, first, 500));
+  if (hasTwoBelays(situation)) belays.push(await open(1, first, 500));
   const [session, ...others] = await Promise.all(belays.map((belay) => belay.createSession()));
   if (session === undefined) throw new Error("There is no session.");
-  const runs = [session, ...others].map((one) => one.prompt("go"));
-  if (situation === "queued prompts") runs.push(session.prompt("next"));
+  const more = others.map((one) => one.prompt("go"));
+  const runs = [...(await begin(situation, session, began)), ...more];
   const ends = runs.map((run) => run.outcome.then(ended, refused));
-  if (situation === "waiting approval") await untilAsked(session);
-  else await began;
   await settled();
   await closeAll(belays, clock);
   // Looked at in this tick: none may be left that only time would remove.
@@ -51,7 +49,7 @@ export async function closeIn(situation: Situation): Promise<Closed> {
     belays.map((_, at) => open(at, (turn) => void again.push(turn.runId), 1_000 + 500 * at)),
   );
   const reports = runs.map(async (run, at) => {
-    const belay = situation === "two Belays" ? next[at] : next[0];
+    const belay = hasTwoBelays(situation) ? next[at] : next[0];
     const outcome = await (await belay?.run(run.id))?.outcome;
     const log = belay === undefined ? [] : await logOf(belay.session(run.sessionId));
     return found(log, outcome as Outcome, again.includes(run.id));
@@ -76,7 +74,3 @@ async function closeAll(belays: readonly Belay[], clock: ManualClock): Promise<v
 
 const ended = (outcome: Outcome): unknown => outcome;
 const refused = (error: unknown): unknown => error;
-
-async function untilAsked(session: Session): Promise<void> {
-  for (let round = 0; round < 100 && (await session.questions()).length === 0; round += 1) await settled();
-}

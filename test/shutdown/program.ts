@@ -1,6 +1,7 @@
-// A program with a Belay in the situation that is asked for. It writes a line when that has come about.
+// A program with a Belay in the situation that is asked for. It writes a line when that has come about. If its store
+// has a run that was parked, it takes that up and begins nothing.
 import { closeOnSignals, openBelay } from "../../src/index.ts";
-import { agentIn, type Situation } from "./situations.ts";
+import { agentIn, begin, hasTwoBelays, hooksIn, type Situation } from "./situations.ts";
 
 const [folder = "", situation, end] = process.argv.slice(2) as [string, Situation, string];
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -10,26 +11,28 @@ const began = new Promise<void>((resolve) => {
   reached = resolve;
 });
 const open = async (name: string) => {
-  const store = `${folder}/${name}.db`;
-  const belay = await openBelay({ store, agent: agentIn(situation, () => reached()), graceMs: 200, loopWatch: "off" });
+  const belay = await openBelay({
+    ...{ store: `${folder}/${name}.db`, graceMs: 200, loopWatch: "off" },
+    agent: agentIn(situation, () => reached()),
+    hooks: hooksIn(situation, () => reached()),
+  });
   closeOnSignals(belay, { limitMs: 20_000 });
   return belay;
 };
 
 const belay = await open("first");
 // One that is idle, and closes long before the other.
-if (situation === "two Belays") await open("second");
-const session = await belay.createSession();
-const runs = [session.prompt("go")];
-if (situation === "queued prompts") runs.push(session.prompt("next"));
-for (const run of runs) run.outcome.catch(() => {});
-await Promise.all(runs.map((run) => run.accepted));
-if (situation === "waiting approval") {
-  for await (const { type } of session.events()) if (type === "question.asked") break;
-} else await began;
+if (hasTwoBelays(situation)) await open("second");
+const [known] = await belay.sessions();
+if (known === undefined) {
+  const runs = await begin(situation, await belay.createSession(), began);
+  say({ runs: runs.map(({ id }) => id), listeners: process.listenerCount("SIGTERM") });
+} else {
+  await began;
+  say({ runs: [], listeners: process.listenerCount("SIGTERM") });
+}
 process.stdin.once("data", () => process.exit(0));
-say({ runs: runs.map(({ id }) => id), listeners: process.listenerCount("SIGTERM") });
-if (end === "SIGTERM twice") {
+if (end === "SIGTERM twice" || end === "SIGKILL while it closes") {
   // Added last, so that Belay has received the first signal when this one writes.
   process.once("SIGTERM", () => say({ closing: true }));
 }

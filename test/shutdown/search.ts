@@ -5,11 +5,11 @@ import { MemoryStore } from "../../src/store/memory/memory-store.ts";
 import { manualClock, settled } from "../../src/testing/manual-clock.ts";
 import { gate } from "../fixtures/belay.ts";
 import { closeIn } from "./close.ts";
-import { expected, SITUATIONS, type Situation } from "./situations.ts";
+import { expected, MORE_SITUATIONS, SITUATIONS, type Situation } from "./situations.ts";
 
 /** The first thing that is wrong; undefined if all is right. */
 export async function search(trying: (what: string) => void): Promise<string | undefined> {
-  for (const situation of SITUATIONS) {
+  for (const situation of [...SITUATIONS, ...MORE_SITUATIONS]) {
     trying(situation);
     const wrong = await searchIn(situation);
     if (wrong !== undefined) return `G25: ${situation}: ${wrong}`;
@@ -22,9 +22,8 @@ export async function search(trying: (what: string) => void): Promise<string | u
 
 export async function searchIn(situation: Situation): Promise<string | undefined> {
   const { runs, timers, answered } = await closeIn(situation);
-  const right = Object.entries(expected(situation, "close()"));
-  for (const run of runs) {
-    for (const [field, value] of right) {
+  for (const [at, run] of runs.entries()) {
+    for (const [field, value] of Object.entries(expected(situation, "close()", at))) {
       const found = run[field as keyof typeof run];
       if (found !== value) return `\`${field}\` is ${found}, and must be ${value}`;
     }
