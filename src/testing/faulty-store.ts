@@ -6,11 +6,12 @@
 // 2. A planned fault comes first, then a fault of `always`, then the lasting trouble.
 import { type ControlCode, ControlError } from "../core/errors.ts";
 import type { SessionId } from "../core/model/ids.ts";
+import type { Upkeep } from "../core/model/upkeep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Gate } from "./gate.ts";
 
-export type StoreVerb = Exclude<keyof Store, "workers" | "upkeep">;
+export type StoreVerb = Exclude<keyof Store, "workers" | "upkeep"> | keyof Upkeep;
 
 type StoreCode = Extract<ControlCode, `store_${string}` | "unavailable" | "internal">;
 
@@ -110,7 +111,15 @@ export class FaultyStore implements Store {
     return inPlace && (() => this.#meet("inPlace", inPlace));
   }
   get upkeep(): Store["upkeep"] {
-    return this.#store.upkeep;
+    const { upkeep } = this.#store;
+    if (upkeep === undefined) return undefined;
+    return {
+      remove: (session) => this.#meet("remove", () => upkeep.remove(session)),
+      survey: (page) => this.#meet("survey", () => upkeep.survey(page)),
+      within: (...asked) => this.#meet("within", () => upkeep.within(...asked)),
+      usage: () => this.#meet("usage", () => upkeep.usage()),
+      reclaim: () => this.#meet("reclaim", () => upkeep.reclaim()),
+    };
   }
   close: Store["close"] = () => this.#meet("close", () => this.#store.close());
 
@@ -158,7 +167,9 @@ export class FaultyStore implements Store {
 }
 
 /** `ready` asks whether a write would succeed, so it meets the same trouble as a write. */
-const WRITES: ReadonlySet<StoreVerb> = new Set(["append", "claim", "renew", "release", "trim", "ready"]);
+const WRITES: ReadonlySet<StoreVerb> = new Set([
+  ...(["append", "claim", "renew", "release", "trim", "ready", "remove", "reclaim"] as const),
+]);
 
 function concerns(trouble: StoreTrouble, verb: StoreVerb): boolean {
   switch (trouble.kind) {

@@ -9,6 +9,8 @@ export interface Disk {
   readonly store: Store;
   /** Also what was trimmed since. */
   readonly logs: ReadonlyMap<SessionId, readonly Recorded[]>;
+  /** Sessions that it does not have any more. */
+  readonly deleted: ReadonlySet<SessionId>;
   /** Calls that the store has not answered. */
   readonly outstanding: () => number;
 }
@@ -16,15 +18,18 @@ export interface Disk {
 export function makeDisk(clock: Clock): Disk {
   const memory = new MemoryStore({ clock });
   const logs = new Map<SessionId, Recorded[]>();
+  const deleted = new Set<SessionId>();
   let outstanding = 0;
   const note = ({ session, events, expected, at }: Batch): void => {
     const log = logs.get(session) ?? [];
     events.forEach((event, index) => void log.push({ ...event, seq: expected + index + 1, at }));
     logs.set(session, log);
   };
-  const store = new Proxy<Store>(memory, {
+  const counted = <T extends object>(part: T): T => new Proxy<T>(part, handler as ProxyHandler<T>);
+  const handler: ProxyHandler<object> = {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
+      if (name === "upkeep") return counted(Object(value) as object);
       if (typeof value !== "function") return value;
       if (name === "close") return () => Promise.resolve();
       return async (...asked: readonly unknown[]): Promise<unknown> => {
@@ -34,12 +39,13 @@ export function makeDisk(clock: Clock): Disk {
           const answering: Promise<unknown> = value.apply(target, asked);
           const answer = await answering;
           if (name === "append" && Reflect.get(Object(answer), "kind") === "appended") note(asked[0] as Batch);
+          if (name === "remove" && answer === "done") deleted.add(asked[0] as SessionId);
           return answer;
         } finally {
           outstanding -= 1;
         }
       };
     },
-  });
-  return { store, logs, outstanding: () => outstanding };
+  };
+  return { store: counted<Store>(memory), logs, deleted, outstanding: () => outstanding };
 }

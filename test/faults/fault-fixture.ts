@@ -5,6 +5,7 @@ import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import type { Accepted } from "../../src/core/model/command.ts";
 import type { Recorded } from "../../src/core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, SessionId } from "../../src/core/model/ids.ts";
+import type { Retention } from "../../src/core/model/retention.ts";
 import type { CancelOptions, PromptOptions, RunControl } from "../../src/ports/control.ts";
 import type { Notice } from "../../src/ports/hooks.ts";
 import type { Session } from "../../src/sdk/session.ts";
@@ -36,6 +37,7 @@ export interface TrackedPrompt {
 export interface StageOptions {
   readonly liveRunsMax?: number;
   readonly runLimitMs?: number;
+  readonly retention?: Retention;
 }
 
 type EventOf<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
@@ -230,6 +232,7 @@ export class FaultFixture implements StageRecords {
       agent: actingAgent({ began, ended, finished: (runId) => this.#finished.add(runId), gates: this.gates }),
       liveRunsMax: this.#options.liveRunsMax ?? 16,
       runLimitMs: this.#options.runLimitMs,
+      retention: this.#options.retention,
       began,
       notice: (notice) => this.notices.push(notice),
     });

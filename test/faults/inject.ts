@@ -52,6 +52,12 @@ export const VERBS: readonly StoreVerb[] = [
   "renew",
   "release",
   "trim",
+  "ids",
+  "remove",
+  "survey",
+  "within",
+  "usage",
+  "reclaim",
 ];
 
 /** The `at`-th call of `verb` in a story; `always`: every one of them, until the story is over. */

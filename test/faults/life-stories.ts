@@ -82,6 +82,54 @@ export const LIFE_STORIES: readonly Story[] = [
     stage.follow();
     await stage.calm();
   }),
+  inSession("a session that is deleted at rest", async (stage) => {
+    stage.prompt("silent");
+    await stage.calm();
+    end(stage);
+    await stage.calm();
+    stage.hold("delete", stage.a.delete());
+    await stage.calm();
+  }),
+  inSession("a session that is deleted in the middle", async (stage) => {
+    stage.follow();
+    stage.prompt("wait");
+    stage.prompt("say");
+    await stage.calm();
+    stage.hold("delete", stage.a.delete());
+    stage.prompt("say after");
+    await stage.calm();
+    await stage.pass(2_000);
+  }),
+  inSession(
+    "retention of events",
+    async (stage) => {
+      for (let runs = 0; runs < 4; runs += 1) {
+        stage.prompt("say");
+        await stage.calm();
+      }
+      stage.follow();
+      await stage.pass(3_000);
+      stage.prompt("say");
+      await stage.calm();
+    },
+    { retention: { perSession: { events: 8 } } },
+  ),
+  inSession(
+    "retention of sessions",
+    async (stage) => {
+      stage.prompt("say");
+      await stage.calm();
+      await stage.pass(10);
+      await stage.create("ses_b");
+      stage.prompt("say", {}, "ses_b");
+      await stage.calm();
+      await stage.pass(3_000);
+      stage.hold("ids", stage.life.belay.ids("ses_"));
+      stage.hold("status", stage.life.belay.status());
+      await stage.calm();
+    },
+    { retention: { overall: { sessions: 1 } } },
+  ),
   inSession("somebody who looks at everything", async (stage) => {
     const run = stage.prompt("slow");
     await stage.calm();

@@ -1,5 +1,6 @@
 // One life of the house on a store in trouble: from a start to an orderly end, or to a crash. The disk and the clock go
 // on; nothing else does.
+import type { Retention } from "../../src/core/model/retention.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Agent } from "../../src/ports/agent.ts";
 import type { Clock, Ids } from "../../src/ports/clock.ts";
@@ -20,6 +21,7 @@ export interface LifeParts {
   readonly agent: Agent;
   readonly liveRunsMax: number;
   readonly runLimitMs: number | undefined;
+  readonly retention: Retention | undefined;
   /** A process has begun. */
   readonly began: (id: string) => void;
   readonly notice: (notice: Notice) => void;
@@ -55,6 +57,7 @@ export class Life {
       spawner: () => Promise.resolve(this.spawner),
       tap: undefined,
       runLimitMs: parts.runLimitMs,
+      retention: parts.retention,
     });
     this.belay = new Belay({
       engine: this.engine,
@@ -109,9 +112,11 @@ export class Life {
   /** A dead worker neither asks the store nor hears its answers; what it had asked may still happen. */
   #lifeStore(store: Store): Store {
     const never = new Promise<never>(() => {});
-    return new Proxy<Store>(store, {
+    const living = <T extends object>(part: T): T => new Proxy<T>(part, handler as ProxyHandler<T>);
+    const handler: ProxyHandler<object> = {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name);
+        if (name === "upkeep") return living(Object(value) as object);
         if (typeof value !== "function") return value;
         return async (...asked: readonly unknown[]): Promise<unknown> => {
           if (this.over) return never;
@@ -124,6 +129,7 @@ export class Life {
           }
         };
       },
-    });
+    };
+    return living(store);
   }
 }

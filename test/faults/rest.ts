@@ -43,10 +43,10 @@ export async function restAndLook(stage: FaultFixture): Promise<readonly string[
 const contradictions = (stage: FaultFixture): readonly string[] =>
   check(evidenceOf(stage)).map(({ guarantee, message }) => `${guarantee}: ${message}`);
 
-/** One that was never made, or was closed, has no next prompt. */
-function canGoOn({ logs }: FaultFixture, session: SessionId): boolean {
+/** One that was never made, or was closed or deleted, has no next prompt. */
+function canGoOn({ logs, disk }: FaultFixture, session: SessionId): boolean {
   const log = logs.get(session) ?? [];
-  return log.length > 0 && !log.some(({ type }) => type === "session.closed");
+  return log.length > 0 && !disk.deleted.has(session) && !log.some(({ type }) => type === "session.closed");
 }
 
 async function comeToRest(stage: FaultFixture): Promise<void> {

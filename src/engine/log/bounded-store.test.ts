@@ -6,7 +6,7 @@ import { STORE_WAIT_MS } from "../../core/limits.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import type { Batch, Claim, Store } from "../../ports/store.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
-import { faultyStore } from "../../testing/faulty-store.ts";
+import { faultyStore, type StoreVerb } from "../../testing/faulty-store.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { BoundedStore, StoreLimit } from "./bounded-store.ts";
 
@@ -25,9 +25,7 @@ const BATCH: Batch = {
 };
 
 /** Every call of a store but `grown()`, and whether it is bounded here. */
-const CALLS: Readonly<
-  Record<Exclude<keyof Store, "workers" | "grown" | "upkeep">, readonly [(store: Store) => unknown, boolean]>
-> = {
+const CALLS: Readonly<Record<Exclude<StoreVerb, "grown">, readonly [(store: Store) => unknown, boolean]>> = {
   load: [(store) => store.load("ses_1"), true],
   read: [(store) => store.read("ses_1", { after: 0, limit: 1 }), true],
   run: [(store) => store.run("run_1"), true],
@@ -44,6 +42,11 @@ const CALLS: Readonly<
   release: [(store) => store.release("ses_1", "wrk_1"), true],
   trim: [(store) => store.trim("ses_1", 1), true],
   inPlace: [(store) => store.inPlace?.(), true],
+  remove: [(store) => store.upkeep?.remove("ses_1"), true],
+  survey: [(store) => store.upkeep?.survey({ after: 0, limit: 1 }), true],
+  within: [(store) => store.upkeep?.within("ses_1", { at: 1 }), true],
+  usage: [(store) => store.upkeep?.usage(), true],
+  reclaim: [(store) => store.upkeep?.reclaim(), true],
   // Bounded by `Commit`, which has to know when a late append lands after all.
   append: [(store) => store.append(BATCH), false],
   // Bounded by their callers.
