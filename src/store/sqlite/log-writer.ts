@@ -16,7 +16,6 @@ import { type Ownership, TakenOver } from "./file/ownership.ts";
 import type { Reserve } from "./file/reserve.ts";
 import { HEADS_MAX, RECLAIM_PAGES } from "./limits.ts";
 import { RecentEntries } from "./recent-entries.ts";
-import type { Removal } from "./removal.ts";
 import { errorKindOf, fullError, storeError } from "./sqlite-errors.ts";
 import { Statements } from "./statements.ts";
 import type { PackedBatch, PackedChange, Written } from "./thread/message.ts";
@@ -61,23 +60,24 @@ export class LogWriter {
 
   /** Removes events that are not wanted any more, a bounded number of rows. */
   trim(session: SessionId, before: Seq): StoreTrimmed {
-    return this.#transaction((removal) => removal.trim(session, before));
+    return this.#transaction(({ removal }) => removal.trim(session, before));
   }
 
   /** One step of deleting a session. */
   remove(session: SessionId): "more" | "done" | "absent" | "busy" {
-    // Its mark would say that the store has lost what was deleted.
+    // Its mark would say that the store has lost what was deleted. In a file that was removed that must stay.
+    this.#options.ownership?.require("any");
     this.#options.mark?.forget(session);
-    const step = this.#transaction((removal) => removal.remove(session));
+    const step = this.#transaction(({ removal }) => removal.remove(session));
     if (step === "done") this.#heads.delete(session);
     return step;
   }
 
   /** Gives unused pages back to the file system, a bounded number. Answers how many bytes are left. */
   reclaim(): number {
+    this.#transaction(({ database }) => database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`));
     try {
       const { database } = this.#connected();
-      database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`);
       if (autoVacuum(database) !== INCREMENTAL) return 0;
       const { pageBytes, freePages } = pagesOf(database);
       if (freePages === 0) database.exec("PRAGMA wal_checkpoint(PASSIVE)");
@@ -87,11 +87,11 @@ export class LogWriter {
     }
   }
 
-  #transaction<A>(act: (removal: Removal) => A): A {
+  #transaction<A>(act: (statements: Statements) => A): A {
     const statements = this.#connected();
     try {
       this.#begin(statements);
-      const answer = act(statements.removal);
+      const answer = act(statements);
       statements.commit.run();
       return answer;
     } catch (error) {

@@ -107,6 +107,31 @@ describe("G28: a file that is not where it was", () => {
   });
 });
 
+/** Every write that is no append. */
+const UPKEEP: Readonly<Record<string, (to: OpenFile) => unknown>> = {
+  trim: ({ writer }) => writer.trim("ses_a", 2),
+  remove: ({ writer }) => writer.remove("ses_a"),
+  reclaim: ({ writer }) => writer.reclaim(),
+  probe: ({ writer }) => writer.probe(),
+};
+
+describe.each(Object.entries(UPKEEP))("%s", (_, act) => {
+  it("G28: is refused in a file that was removed, and leaves its mark", () => {
+    for (const end of beside) rmSync(`${file}${end}`);
+    expect(() => act(opened)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+    expect(close).toThrow(/was removed/);
+    expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+  });
+
+  it("G26: is refused in a file that another program has opened since", () => {
+    rmSync(lockPath(file));
+    const second = openFile(file);
+    expect(() => act(opened)).toThrow(expect.objectContaining({ code: "store_locked" }));
+    second.close();
+    expect(() => act(opened)).toThrow(expect.objectContaining({ code: "store_locked" }));
+  });
+});
+
 describe("G26: a file whose lock was removed", () => {
   it("with the file itself is locked again at the next append: no program begins anew in its place", () => {
     for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`);
