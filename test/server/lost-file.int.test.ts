@@ -135,6 +135,29 @@ describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes 
     );
   });
 
+  test("streams that were open before end or stay, and can be left", { timeout: 30_000 }, async () => {
+    const at = await served();
+    const session = await at.belay.createSession();
+    const run = session.prompt("wait");
+    const { runId } = await run.accepted;
+    const child = await session.processes.start("sleep 600");
+    const ids = { ...idsOf(undefined), session: session.id, run: runId, process: child.id };
+    const names = ROUTE_NAMES.filter((one) => STREAMS.test(routeOf(one).path));
+    const open = async (name: RouteName): Promise<readonly [RouteName, Response]> => {
+      const headers = { authorization: "Bearer x", accept: "text/event-stream" };
+      const request = new Request(`https://belay.test${pathOf(routeOf(name), ids)}`, { headers });
+      return [name, await at.mounted.fetch(request)];
+    };
+    const before = await Promise.all(names.map(open));
+    lose(at.file, at.directory);
+    const after = await Promise.all(names.map(open));
+    expect(before.map(([name, { status }]) => [name, status])).toEqual(names.map((name) => [name, 200]));
+    for (const [name, { status }] of after) expect({ name, isFault: status === 500 }).toEqual({ name, isFault: false });
+    await child.cancel().catch(() => undefined);
+    // Whatever they wait for, they end with the client.
+    for (const [, { body }] of [...before, ...after]) await body?.cancel();
+  });
+
   test("a stop is carried out, whether or not it can be recorded", { timeout: 30_000 }, async () => {
     const at = await served();
     const session = await at.belay.createSession();
