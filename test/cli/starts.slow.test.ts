@@ -1,6 +1,7 @@
 // Several programs that start at once in a directory whose server was killed. `BELAY_START_ROUNDS` sets how often.
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { EXIT_OUTCOME } from "../../src/cli/commands/run/run-exit.ts";
 import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, Shell } from "../fixtures/shell.ts";
 
@@ -46,4 +47,25 @@ describe("G26: programs that start at once after a crash", { timeout: 60_000 * R
     }
     expect(await shell.belay("verify", join(shell.home, "belay.db"))).toMatchObject({ code: 0 });
   });
+});
+
+test("G27: a server that waits for a run takes over when it ends, with the runs that joined", {
+  timeout: 60_000,
+}, async () => {
+  const shell = new Shell();
+  const first = shell.start("run", "--agent", AGENT, "wait here");
+  await first.sees(/here\n/);
+  const server = shell.start(...SERVE);
+  await server.sees(/waiting for the end of a run/);
+  const second = shell.start("run", "--agent", AGENT, "wait there");
+  await second.sees(/there\n/);
+  first.signal("SIGINT");
+  expect(await first.ended).toBe(EXIT_OUTCOME.cancelled);
+  expect(first.err).toContain("1 other run joined this program: the server that waits takes over");
+  await server.sees(/is ready/);
+  expect((await shell.belay("ps")).out.match(/run_\w+ +run /g)).toHaveLength(1);
+  second.signal("SIGINT");
+  expect(await second.ended).toBe(EXIT_OUTCOME.cancelled);
+  server.signal("SIGTERM");
+  expect(await server.ended).toBe(0);
 });

@@ -13,6 +13,7 @@ import { CROWD, type OpenedServer } from "../../shared/server/acp-host.ts";
 import { AcpHosts } from "../../shared/server/acp-hosts.ts";
 import { givenAgent, markOf } from "../../shared/server/agent-digest.ts";
 import type { ComposedServer } from "../../shared/server/compose-server.ts";
+import { isServerWaiting } from "../../shared/server/next-server.ts";
 import type { RuntimePlan } from "../../shared/server/runtime.ts";
 import { holderOf } from "../../shared/store-holder.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
@@ -71,7 +72,7 @@ export async function runInDataDirectory(flags: RunFlags): Promise<RunPlace> {
   }
   const { plan, isNew } = opener.opened();
   if (!isNew) sayTaken((await hosted.works.belay.live()).length);
-  return { control, close, rest: (leave) => atRest(hosted, leave), ...here(hosted.works.agent, plan) };
+  return { control, close, rest: (leave) => atRest(hosted, home, leave), ...here(hosted.works.agent, plan) };
 }
 
 const here = (agent: string, { store }: RuntimePlan): Pick<RunPlace, "kind" | "where" | "options"> => ({
@@ -118,15 +119,20 @@ class Opener {
   }
 }
 
-/** The runs of programs that joined this one are not cut off: it stays until they have ended, or is told to leave. */
-async function atRest({ works: { belay } }: ComposedServer, leave: Promise<unknown>): Promise<void> {
+/**
+ * The runs of programs that joined this one are not cut off: it stays until they have ended, or is told to leave. A
+ * server that waits takes them over instead; else runs that join one after the other would keep it waiting.
+ */
+async function atRest({ works: { belay } }: ComposedServer, home: DataDir, leave: Promise<unknown>): Promise<void> {
   let isLeaving = false;
   void leave.then(() => {
     isLeaving = true;
   });
   const busy = (): number => belay.load.live + belay.load.waiting;
-  if (busy() > 0) say(`${count(busy(), "other run")} joined this program. It leaves when they end; Ctrl-C: now`);
-  while (busy() > 0 && !isLeaving) {
+  const isServers = (): boolean => busy() > 0 && isServerWaiting(home);
+  if (isServers()) say(`${count(busy(), "other run")} joined this program: the server that waits takes over`);
+  else if (busy() > 0) say(`${count(busy(), "other run")} joined this program. It leaves when they end; Ctrl-C: now`);
+  while (busy() > 0 && !isLeaving && !isServers()) {
     await Promise.race([new Promise<void>((resolve) => void systemClock.after(REST_LOOK_MS, resolve)), leave]);
   }
 }

@@ -16,6 +16,7 @@ import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "../../shared/ex
 import { dayAndTime } from "../../shared/format/age.ts";
 import { hostName } from "../../shared/server/acp-host.ts";
 import { type ComposedServer, composeServer } from "../../shared/server/compose-server.ts";
+import { waitAsServer } from "../../shared/server/next-server.ts";
 import { makePlan, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { holderOf } from "../../shared/store-holder.ts";
@@ -92,18 +93,24 @@ async function whenFree(
   void asked.then(() => {
     isLeaving = true;
   });
-  for (let waitedFor: number | undefined; !isLeaving; ) {
-    try {
-      return await open();
-    } catch (error) {
-      const note = noteOfHolder(home);
-      if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
-      if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
-      waitedFor = note.pid;
-      await Promise.race([new Promise<void>((resolve) => void systemClock.after(RUN_LOOK_MS, resolve)), asked]);
+  let stopWaiting: (() => void) | undefined;
+  try {
+    for (let waitedFor: number | undefined; !isLeaving; ) {
+      try {
+        return await open();
+      } catch (error) {
+        const note = noteOfHolder(home);
+        if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
+        if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
+        waitedFor = note.pid;
+        stopWaiting ??= waitAsServer(home);
+        await Promise.race([new Promise<void>((resolve) => void systemClock.after(RUN_LOOK_MS, resolve)), asked]);
+      }
     }
+    return undefined;
+  } finally {
+    stopWaiting?.();
   }
-  return undefined;
 }
 
 const isLocked = (error: unknown): boolean => error instanceof ControlError && error.code === "store_locked";

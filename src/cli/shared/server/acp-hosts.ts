@@ -19,6 +19,7 @@ import { holderOf } from "../store-holder.ts";
 import { type HostEnd, type Hosted, type HostOptions, host, hostName, leave } from "./acp-host.ts";
 import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import type { ComposedServer } from "./compose-server.ts";
+import { isServerWaiting } from "./next-server.ts";
 
 /** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
 const SETTLE_MS_MAX = 5_000;
@@ -62,7 +63,8 @@ export class AcpHosts {
     for (let holder = ""; ; ) {
       const found = options.joins === "none" ? undefined : await visit(options.home);
       if (found !== undefined) return new AcpHosts(options, await checkSameAgent(found, options));
-      const hosted = await host(options);
+      const isServers = options.joins !== "none" && isServerWaiting(options.home);
+      const hosted = isServers ? takenOver(options.home) : await host(options);
       if ("house" in hosted) return new AcpHosts(options, hosted);
       if (options.joins === "none") throw hosted;
       // It names the program that has the directory. Each has its time to answer.
@@ -146,8 +148,10 @@ export class AcpHosts {
     const looks = new Looks(this.#options.clock);
     let said = "";
     while (this.#closing === undefined) {
-      const hosted = await host(this.#options).catch((error: unknown) => toControlError(error));
-      if ("house" in hosted) {
+      // One that waits to take over is followed, not forestalled.
+      const isServers = isServerWaiting(home);
+      const hosted = isServers ? undefined : await host(this.#options).catch((error: unknown) => toControlError(error));
+      if (hosted !== undefined && "house" in hosted) {
         this.#hosted = hosted;
         log.info("the editor that did the work is gone; it goes on in this program", { pid: process.pid });
         return;
@@ -155,9 +159,9 @@ export class AcpHosts {
       const note = await serving(home);
       if (note !== undefined) return this.#follow(note);
       // The same again is not news.
-      if (hosted.code !== "store_locked" && hosted.message !== said)
+      if (hosted !== undefined && hosted.code !== "store_locked" && hosted.message !== said)
         log.error("the work cannot be taken over", { error: hosted });
-      said = hosted.message;
+      said = hosted?.message ?? said;
       await Promise.race([looks.pause(), this.#leaving.promise]);
     }
   }
@@ -250,6 +254,9 @@ async function checkSameAgent(found: Visited, { home, mark, joins }: HostOptions
     hint: "Start both with the same options, or give each agent a home of its own: --home DIR.",
   });
 }
+
+const takenOver = ({ dir }: DataDir): ControlError =>
+  new ControlError("store_locked", `A server takes over the home ${dir}.`);
 
 const inUse = ({ dir }: DataDir, error: ControlError): ControlError =>
   new ControlError("store_locked", `The home ${dir} is in use by a program that does not answer. ${error.message}`, {
