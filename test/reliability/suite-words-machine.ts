@@ -115,7 +115,7 @@ const steady: Suite = {
     "verified by opening it, and the time of that start is measured.",
   violation:
     "A median of the last third of the time that is more than a quarter above that of the second third, in any of " +
-    "the five; a run that ends otherwise than it should.",
+    "the five; memory that grows by more than 10 MB an hour; a run that ends otherwise than it should.",
   command: ["steady", "--minutes", "60", "--seed", "1"],
   shown: {
     ...{ minutes: "minutes", runs: "runs", sessions: "sessions", cancels: "cancels" },

@@ -6,15 +6,15 @@
 //   --seed S      the order of prompts and cancels (default 1)
 //   --json        the last line is one object
 //
-// Exits with 1 if one of them is more than a quarter above what it was (times: from 10 minutes on), or if a run ended
-// otherwise than it should.
+// Exits with 1 if one of them is more than a quarter above what it was (times: from 10 minutes on), if memory grows
+// steadily (from 10 minutes on), or if a run ended otherwise than it should.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { conclude, optionsOf, progress, refuse, say, wholeNumber } from "../run/suite.ts";
 import { LIMITS, startLoad } from "./load.ts";
-import { changeOf, FLAT, hasGrown, type Sample, Sampler, SIZES } from "./sample.ts";
+import { changeOf, FLAT, hasGrown, isLeaking, memorySlope, type Sample, Sampler, SIZES } from "./sample.ts";
 
 /** In less, times say more about what else the machine was doing. Sizes are judged in any case. */
 const MINUTES_FOR_TIMES = 10;
@@ -55,10 +55,14 @@ try {
   const { runs, cancels, sessions, wrong } = load.counts;
   const change = changeOf(samples);
   const grown = (minutes < MINUTES_FOR_TIMES ? SIZES : FLAT).filter((key) => hasGrown(key, change[key]));
+  const memoryMBPerHour = memorySlope(samples);
+  const leaks = minutes >= MINUTES_FOR_TIMES && isLeaking(memoryMBPerHour, minutes);
+  if (leaks) say(`FOUND: memory grows by ${memoryMBPerHour} MB an hour`);
   for (const key of grown) say(`FOUND: ${key} is ${change[key].growth} times what it was`);
   for (const one of wrong.slice(0, 10)) say(`FOUND: ${one}`);
-  const result = { suite: "steady", minutes, runs, sessions, cancels, wrong: wrong.length, grown, change };
-  const holds = grown.length === 0 && wrong.length === 0 && runs > 0;
+  const counts = { runs, cancels, sessions, wrong: wrong.length };
+  const result = { suite: "steady", minutes, ...counts, grown, change, memoryMBPerHour };
+  const holds = grown.length === 0 && !leaks && wrong.length === 0 && runs > 0;
   conclude({ ...result, limits: LIMITS, seed, series: samples }, { json: values.json, holds });
 } finally {
   rmSync(folder, { recursive: true, force: true });

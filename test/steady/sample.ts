@@ -38,7 +38,7 @@ export class Sampler {
     const cpu = process.cpuUsage(this.#cpu);
     const runs = this.#load.counts.runs - this.#runs;
     collect();
-    const { memoryBytes } = this.#load.belay.resources;
+    const memoryBytes = heldBytes(process.memoryUsage());
     const store = (await this.#load.belay.status()).store;
     const cancelMs = this.#load.takeCancelMs();
     const startMs = await this.#startMs();
@@ -64,6 +64,14 @@ export class Sampler {
     return Number(stdout);
   }
 }
+
+/**
+ * Resident memory without the part of the heap that is free after a collection. V8 takes tens of megabytes more for new
+ * objects while a program is busy, up to a limit of its own: that looks like growth and holds nothing.
+ */
+export const heldBytes = ({ rss, heapTotal, heapUsed }: Memory): number => rss - (heapTotal - heapUsed);
+
+type Memory = Pick<NodeJS.MemoryUsage, "rss" | "heapTotal" | "heapUsed">;
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 const sizeOf = (file: string): number =>
@@ -101,6 +109,25 @@ const GROWTH_MAX = 1.25;
 
 export const hasGrown = (key: Measure, { before, after, growth }: Change): boolean =>
   growth > GROWTH_MAX && after - before > NOISE[key];
+
+/** More than this is a leak, however small it looks after an hour. */
+const MEMORY_MB_PER_HOUR_MAX = 10;
+
+/**
+ * How fast memory grows in the last two thirds: the median of the slopes between any two samples, so that no single one
+ * counts. What grows slowly is less than a quarter more at the end of any test.
+ */
+export function memorySlope(samples: readonly Sample[]): number {
+  const rest = samples.slice(Math.floor(samples.length / 3));
+  const slopes = rest.flatMap((one, index) =>
+    rest.slice(index + 1).map((two) => (two.memoryMB - one.memoryMB) / (two.atSeconds - one.atSeconds)),
+  );
+  return round(median(slopes) * 3_600);
+}
+
+/** In a short test the same slope is only a few megabytes, which a busy machine makes by itself. */
+export const isLeaking = (slope: number, minutes: number): boolean =>
+  slope > MEMORY_MB_PER_HOUR_MAX && (slope * minutes * 2) / 3 / 60 > NOISE.memoryMB;
 
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
