@@ -115,29 +115,26 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
     tap: harmless(options.onRecorded, (error, session) => notify({ type: "bug", session, error })),
   });
   const stopAlls = new BulkStops(engine, time);
+  const meter = new ResourceMeter(time, clock === undefined);
   try {
     // Whatever an earlier life has left going on is ended before it is said to be lost.
     if (connection.atOnce) await engine.processes.spawner();
-    await engine.start();
     await stopAlls.load();
+    const workspace = resolve(options.processes?.workspace ?? ".");
+    const directory = directoryChoice(options.directories ?? "workspace", workspace);
+    const belay = new Belay({ engine, directory, meter, stopAlls, hidden, service, onClosing: closed });
+    // It listens before it takes up any run: what runs can be stopped.
+    await service?.begin(belay);
+    await engine.start();
+    return belay;
   } catch (error) {
     await engine.processes.close();
     await engine.store.close();
+    meter.close();
     hidden.close();
     await service?.end();
     throw error;
   }
-  const workspace = resolve(options.processes?.workspace ?? ".");
-  const meter = new ResourceMeter(time, clock === undefined);
-  const directory = directoryChoice(options.directories ?? "workspace", workspace);
-  const belay = new Belay({ engine, directory, meter, stopAlls, hidden, service, onClosing: closed });
-  try {
-    await service?.begin(belay);
-  } catch (error) {
-    await belay.close();
-    throw error;
-  }
-  return belay;
 }
 
 /** Loaded on demand: most programs have no server. */
