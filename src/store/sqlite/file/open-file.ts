@@ -21,7 +21,7 @@ import { requireOurs, requireWhole } from "./inspect.ts";
 import { LogEndMark, requireNewest, requireThere } from "./log-end-mark.ts";
 import { migrate } from "./migrate.ts";
 import { type Lock, lockPath, requireAlone, takeEpochs, takeLock, takeOwnership } from "./owner.ts";
-import { FileLost, Ownership, requireOneName } from "./ownership.ts";
+import { FileLost, Ownership, requireOneName, TakenOver } from "./ownership.ts";
 import { Reserve } from "./reserve.ts";
 
 export interface OpenFile {
@@ -30,7 +30,7 @@ export interface OpenFile {
   epochs(): number;
   /** Throws unless the file is still in its place and ours. Nothing is written to it. */
   look(): void;
-  /** Throws the same, after everything was closed. */
+  /** Throws the same after everything was closed, unless the disk did not let it look. */
   close(): void;
 }
 
@@ -61,17 +61,15 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       const writer = new LogWriter({ file, reserve, connect, mark, ownership });
       const look = (): void => requirePlaced(ownership, lock, mark);
       const close = (): void => {
+        const lost = lostOf(look);
         try {
-          try {
-            look();
-            // Before its end: from here on the log is moved into the file, and goes.
-            mark.remove();
-          } finally {
-            writer.close();
-          }
+          // Before its end: from here on the log is moved into the file, and goes.
+          if (lost === undefined) mark.remove();
+          writer.close();
         } finally {
           lock.release();
         }
+        if (lost instanceof FileLost || lost instanceof TakenOver) throw lost;
       };
       return { writer, epochs: () => writer.with((database) => takeEpochs(database, owner)), look, close };
     } catch (error) {
@@ -98,6 +96,15 @@ function own(database: Database, mark: LogEndMark): Owner {
     return owner;
   } finally {
     database.close();
+  }
+}
+
+function lostOf(look: () => void): unknown {
+  try {
+    look();
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 
