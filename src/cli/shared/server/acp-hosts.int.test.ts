@@ -234,7 +234,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     };
     const warnings: string[] = [];
     const { passing } = passingClock((elapsedMs) => elapsedMs > 20_000 && free());
-    const noted = { ...log, warn: (message: string) => void warnings.push(message) };
+    const noted = { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} };
     const opened = await editor(home, { clock: passing, log: noted });
     expect(opened.hosts).toBe(true);
     expect(warnings).toEqual(["waiting for the program that opens the store"]);
