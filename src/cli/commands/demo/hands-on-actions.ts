@@ -1,6 +1,7 @@
 // Carries out what a person typed in the hands-on demo, and says what the answer was.
 import { toControlError } from "../../../core/errors.ts";
 import type { Recorded } from "../../../core/model/event.ts";
+import type { QuestionId } from "../../../core/model/ids.ts";
 import type { Question } from "../../../core/model/question.ts";
 import type { Belay } from "../../../sdk/belay.ts";
 import type { RunHandle } from "../../../sdk/run.ts";
@@ -9,9 +10,13 @@ import { count, sayReceipt, saySessionReceipt } from "../../shared/format/format
 import type { Screen } from "../../shared/terminal/screen.ts";
 import { type Command, HANDS_ON_HELP } from "./hands-on-input.ts";
 import { brief, type HandsOnView } from "./hands-on-view.ts";
+import type { Begun } from "./prompt-line.ts";
 
 /** How much of the log is shown. */
 const LOG_EVENTS = 12;
+
+/** When a line was begun, or the question whose code it had at its end. */
+type Line = Begun | QuestionId;
 
 export interface HandsOnParts {
   readonly belay: Belay;
@@ -33,16 +38,16 @@ export class HandsOnActions {
   }
 
   /** Never rejects: what was refused is said. */
-  async run(command: Exclude<Command, { kind: "quit" }>, begunMs?: number): Promise<void> {
+  async run(command: Exclude<Command, { kind: "quit" }>, line: Line = "unknown"): Promise<void> {
     try {
-      await this.#execute(command, begunMs);
+      await this.#execute(command, line);
     } catch (error) {
       const { message, hint } = toControlError(error);
       this.#say(`${message} ${hint}`);
     }
   }
 
-  async #execute(command: Exclude<Command, { kind: "quit" }>, begunMs: number | undefined): Promise<void> {
+  async #execute(command: Exclude<Command, { kind: "quit" }>, line: Line): Promise<void> {
     switch (command.kind) {
       case "nothing":
         break;
@@ -66,10 +71,10 @@ export class HandsOnActions {
         break;
       case "allow":
       case "deny":
-        await this.#approve(command, begunMs);
+        await this.#approve(command, line);
         break;
       case "answer":
-        await this.#answer(command.text, begunMs);
+        await this.#answer(command.text, line);
         break;
       default:
         await this.#look(command);
@@ -129,9 +134,9 @@ export class HandsOnActions {
     this.#say(`stop ${what} ${number}: ${sayReceipt(receipt)}`);
   }
 
-  async #approve(command: Extract<Command, { kind: "allow" | "deny" }>, begunMs: number | undefined): Promise<void> {
+  async #approve(command: Extract<Command, { kind: "allow" | "deny" }>, line: Line): Promise<void> {
     const found = await this.#question("approval", command.question);
-    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
+    if (found === undefined || !this.#wasSeen(found, line)) return;
     const { questions } = this.#parts.belay;
     const digest = found.about.kind === "approval" ? { digest: found.about.digest } : {};
     const receipt =
@@ -141,22 +146,24 @@ export class HandsOnActions {
     if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
   }
 
-  async #answer(text: string, begunMs: number | undefined): Promise<void> {
+  async #answer(text: string, line: Line): Promise<void> {
     const open = (await this.#parts.session.questions()).filter(({ about }) => about.kind === "question");
     const [, digits, rest] = /^#?(\d{1,6})\s+([\s\S]+)$/.exec(text) ?? [];
     // With one question open a number is part of the answer.
     const numbered = open.length > 1 && digits !== undefined;
     const found = await this.#question("question", numbered ? Number(digits) : undefined);
-    if (found === undefined || !this.#wasSeen(found, begunMs)) return;
+    if (found === undefined || !this.#wasSeen(found, line)) return;
     const receipt = await this.#parts.belay.questions.answer(found.id, numbered ? (rest ?? "") : text);
     if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
   }
 
   /** What was typed before a question was on the screen answers nothing. */
-  #wasSeen({ id }: Question, begunMs: number | undefined): boolean {
-    const seen = begunMs === undefined || this.#parts.view.wasSeen(id, begunMs);
-    if (!seen) this.#say("that was begun before the question was on the screen: look at it, and type it again");
-    return seen;
+  #wasSeen({ id }: Question, line: Line): boolean {
+    if (this.#parts.view.wasSeen(id, line)) return true;
+    if (typeof line === "number")
+      this.#say("that was begun before the question was on the screen: look at it, and type it again");
+    else this.#say("nothing was answered: type the code that the question was shown with at the end of the line");
+    return false;
   }
 
   /** The one that is meant; if that is not clear, says so. */

@@ -10,6 +10,7 @@ import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outco
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { QUIET_MS } from "../../shared/terminal/held-terminal.ts";
 import type { Screen } from "../../shared/terminal/screen.ts";
+import type { Begun } from "./prompt-line.ts";
 
 /** Of an input or a result: enough to know which it is. */
 const JSON_CHARS_MAX = 160;
@@ -23,13 +24,20 @@ interface SeenCall {
   progress: string;
 }
 
+interface SeenQuestion {
+  readonly number: number;
+  readonly paintedMs: number;
+  readonly code: string | undefined;
+}
+
 export class HandsOnView {
   readonly #screen: Screen;
   readonly #clock: Clock;
+  readonly #newCode: (() => string) | undefined;
   /** Calls, questions and what goes on in the background count together, so that a number says which it is. */
   #numbers = 0;
   readonly #calls = new Map<CallId, SeenCall>();
-  readonly #questions = new Map<QuestionId, { readonly number: number; readonly paintedMs: number }>();
+  readonly #questions = new Map<QuestionId, SeenQuestion>();
   /** Who speaks for a process: the call it belongs to, or, in the background, itself. */
   readonly #processes = new Map<ProcessId, `call ${number}` | `proc ${number}`>();
   readonly #live = new Set<CallId>();
@@ -38,9 +46,11 @@ export class HandsOnView {
   #seen: Seq = 0;
   #waiters: { readonly seq: Seq; readonly wake: () => void }[] = [];
 
-  constructor(screen: Screen, clock: Clock) {
+  /** `newCode`: given where the terminal does not report when a line was begun. Each question is shown with one. */
+  constructor(screen: Screen, clock: Clock, newCode?: () => string) {
     this.#screen = screen;
     this.#clock = clock;
+    this.#newCode = newCode;
   }
 
   /** The call or the background process that was shown with this number. */
@@ -55,10 +65,22 @@ export class HandsOnView {
       : this.#questions.get(id as QuestionId)?.number;
   }
 
-  /** Whether it was on the screen when the line was begun that is meant to answer it. */
-  wasSeen(id: QuestionId, begunMs: number): boolean {
+  /**
+   * Whether it was on the screen when the line was begun that is meant to answer it. `line`: when that was, or the
+   * question whose code the line has.
+   */
+  wasSeen(id: QuestionId, line: Begun | QuestionId): boolean {
     const asked = this.#questions.get(id);
-    return asked !== undefined && begunMs >= asked.paintedMs + QUIET_MS;
+    if (typeof line === "number") return asked !== undefined && line >= asked.paintedMs + QUIET_MS;
+    return line === "pipe" || line === id;
+  }
+
+  /** A line that ends with the code of a question: the rest of it, and the question. */
+  coded(line: string): { readonly text: string; readonly id: QuestionId } | undefined {
+    const [, text, code] = /^(\S[\s\S]*?)\s+(\S+)$/.exec(line.trim()) ?? [];
+    if (text === undefined || code === undefined) return undefined;
+    const id = [...this.#questions].find(([, asked]) => asked.code === code.toLowerCase())?.[0];
+    return id === undefined ? undefined : { text, id };
   }
 
   /** Resolves when everything up to this position has been shown. */
@@ -185,8 +207,10 @@ export class HandsOnView {
   #asked({ questionId, owner, about }: Extract<Recorded, { type: "question.asked" }>): void {
     this.#numbers += 1;
     const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
-    this.#screen.say(`ask ${this.#numbers}`, question(about, call?.number));
-    this.#questions.set(questionId, { number: this.#numbers, paintedMs: this.#clock.elapsed() });
+    const code = this.#newCode?.();
+    const added = code === undefined ? "" : `, and at its end ${code}`;
+    this.#screen.say(`ask ${this.#numbers}`, `${question(about, call?.number)}${added}`);
+    this.#questions.set(questionId, { number: this.#numbers, paintedMs: this.#clock.elapsed(), code });
   }
 
   #status(): void {

@@ -11,12 +11,13 @@ import type { Session } from "../../../sdk/session.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
+import { newCode } from "../../shared/terminal/asked-question.ts";
 import { Screen } from "../../shared/terminal/screen.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { HandsOnActions } from "./hands-on-actions.ts";
 import { commandOf } from "./hands-on-input.ts";
 import { HandsOnView } from "./hands-on-view.ts";
-import { PromptLine } from "./prompt-line.ts";
+import { type Begun, PromptLine } from "./prompt-line.ts";
 
 export interface HandsOnOptions {
   readonly pace: "reading" | "fast";
@@ -87,13 +88,14 @@ class HandsOn {
     this.#belay = belay;
     this.#session = session;
     this.#line = new PromptLine(process.stdin, process.stdout, systemClock, {
-      onLine: (text, begunMs) => this.#typed(text, begunMs),
+      onLine: (text, begun) => this.#typed(text, begun),
       // A terminal that is read key by key sends no signal for Ctrl-C. Sent to ourselves, it is heard like any other.
       onInterrupt: () => process.kill(process.pid, "SIGINT"),
       onEnd: () => this.#end(),
     });
     this.#screen = new Screen(this.#line);
-    this.#view = new HandsOnView(this.#screen, systemClock);
+    const isBlind = process.stdin.isTTY === true && !this.#line.terminal;
+    this.#view = new HandsOnView(this.#screen, systemClock, isBlind ? newCode : undefined);
     this.#context = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
     for (const line of GREETING) this.#screen.raw(line);
   }
@@ -137,13 +139,14 @@ class HandsOn {
     await Promise.race([this.#view.shown((await this.#session.explain()).asOf), sleep(CLOSE_MS)]);
   }
 
-  #typed(text: string, begunMs: number | undefined): void {
+  #typed(text: string, begun: Begun): void {
     this.#interrupted = false;
     this.#inTurn(async () => {
       if (text.trim() !== "") this.#screen.say("you", text);
-      const command = commandOf(text);
+      const coded = begun === "unknown" ? this.#view.coded(text) : undefined;
+      const command = commandOf(coded?.text ?? text);
       if (command.kind === "quit") this.#left.resolve(EXIT_OK);
-      else await this.#context.run(command, begunMs);
+      else await this.#context.run(command, coded?.id ?? begun);
     });
   }
 

@@ -2,7 +2,7 @@ import { PassThrough } from "node:stream";
 import type { ReadStream, WriteStream } from "node:tty";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { manualClock } from "../../../testing/manual-clock.ts";
-import { PromptLine } from "./prompt-line.ts";
+import { type Begun, PromptLine } from "./prompt-line.ts";
 
 // Node reads a dumb terminal in lines, without keys.
 beforeEach(() => {
@@ -13,14 +13,14 @@ afterEach(() => {
 });
 
 /** The lines that are read of a terminal, each with the time at which its first key was read. */
-function terminal() {
+function terminal(isTTY: { readonly input: boolean; readonly output: boolean } = { input: true, output: true }) {
   const clock = manualClock();
-  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
-  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+  const input = Object.assign(new PassThrough(), { isTTY: isTTY.input, setRawMode: () => {} });
+  const output = Object.assign(new PassThrough(), { isTTY: isTTY.output, columns: 80 });
   output.resume();
-  const read: (readonly [string, number | undefined])[] = [];
+  const read: (readonly [string, Begun])[] = [];
   const line = new PromptLine(input as unknown as ReadStream, output as unknown as WriteStream, clock, {
-    onLine: (text, begunMs) => read.push([text, begunMs]),
+    onLine: (text, begun) => read.push([text, begun]),
     onInterrupt: () => {},
     onEnd: () => {},
   });
@@ -56,5 +56,17 @@ test("G36: a line begins with its first key, also behind a line that came with i
     ["y", 100],
     ["n", 1_050],
   ]);
+  line.close();
+});
+
+test.each([
+  ["a dumb terminal", "dumb", { input: true, output: true }, "unknown"],
+  ["a terminal whose output goes to a file", "xterm", { input: true, output: false }, "unknown"],
+  ["a pipe", "xterm", { input: false, output: false }, "pipe"],
+] as const)("G36: %s does not report when a line was begun", async (_, term, isTTY, begun) => {
+  vi.stubEnv("TERM", term);
+  const { read, press, line } = terminal(isTTY);
+  await press("yes\n");
+  expect(read).toEqual([["yes", begun]]);
   line.close();
 });

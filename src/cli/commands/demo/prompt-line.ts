@@ -9,9 +9,14 @@ const PROMPT = "> ";
 /** Where nobody says how wide they are. */
 const COLUMNS = 100;
 
+/**
+ * When the first key of a line was read. `unknown`: a terminal that is read line by line, which a person may have typed
+ * on at any time before. `pipe`: no terminal, so no person looks at a screen.
+ */
+export type Begun = number | "unknown" | "pipe";
+
 export interface Typing {
-  /** `begunMs`: when its first key was read. Undefined in a pipe: nobody looks at a screen there. */
-  onLine(text: string, begunMs: number | undefined): void;
+  onLine(text: string, begun: Begun): void;
   onInterrupt(): void;
   /** There is no more to come. */
   onEnd(): void;
@@ -43,11 +48,11 @@ export class PromptLine {
       });
     }
     this.#reader.on("line", (text) => {
-      const begunMs = this.#begunMs;
+      const begun = this.#begunMs ?? (input.isTTY === true ? "unknown" : "pipe");
       // Several lines can come at once, as pasted; none of them began later.
       this.#begunMs = this.#readMs;
       this.#takeIn(text);
-      typing.onLine(text, begunMs);
+      typing.onLine(text, begun);
     });
     this.#reader.on("SIGINT", () => typing.onInterrupt());
     this.#reader.on("close", () => {

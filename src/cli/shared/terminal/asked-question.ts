@@ -27,7 +27,7 @@ const CODE_CHARS = 4;
 const ALIKE = /[01lo]/g;
 
 /** The end of an id is made by chance; its beginning tells the time. */
-const newCode = (): string => randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
+export const newCode = (): string => randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
 
 export function askedAs(
   question: Pick<Question, "id" | "about"> & { readonly runId: RunId },
