@@ -101,10 +101,10 @@ function asked({ files, text: written }: ConfigContent): Omit<Ask, "signal"> {
   const lines = visibleText(written).trimEnd().split("\n");
   const rest = lines.length > LINES_SHOWN ? [`… and ${lines.length - LINES_SHOWN} more lines`] : [];
   const shown = [path, "", ...lines.slice(0, LINES_SHOWN), ...rest, ...others.map((file) => `with ${file}`)];
-  const text = inMargin(SPOKEN, shown.join("\n"), process.stderr.columns);
+  const text = (): string => inMargin(SPOKEN, shown.join("\n"), process.stderr.columns);
   const why = "It is not trusted yet, or has changed. It decides what runs with your rights.";
   return {
-    about: `\nConfiguration found here\n${text}${why}\n`,
+    about: () => `\nConfiguration found here\n${text()}${why}\n`,
     prompt: "Type yes to trust exactly this, anything else to leave: ",
     paste: "dropped",
   };

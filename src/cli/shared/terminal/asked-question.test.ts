@@ -3,10 +3,12 @@ import type { QuestionId, RunId } from "../../../core/model/ids.ts";
 import type { Subject } from "../../../core/model/question.ts";
 import { askedAs } from "./asked-question.ts";
 
+let columns = 60;
+
 const asked = (about: Subject, code?: string) =>
   askedAs(
     { id: "ask_1.1" as QuestionId, runId: "run_1" as RunId, about },
-    { columns: 60, ...(code === undefined ? {} : { code }) },
+    { columns: () => columns, ...(code === undefined ? {} : { code }) },
   );
 
 const APPROVAL: Subject = {
@@ -18,12 +20,22 @@ const APPROVAL: Subject = {
 };
 
 test("only Belay's own words begin a row; what the model wrote stands in the margin", () => {
-  const rows = asked(APPROVAL).about.split("\n");
+  const rows = asked(APPROVAL).about().split("\n");
   expect(rows.filter((row) => row !== "" && !row.startsWith("│"))).toEqual([
     expect.stringContaining("Approval ask_1.1  of run_1"),
     "May exactly this be carried out?",
   ]);
   expect(rows.join("\n")).toContain("DIGEST");
+});
+
+test("G36: drawn again after the terminal became narrower, each row still stands in the margin", () => {
+  const { about } = asked(APPROVAL);
+  columns = 30;
+  const rows = about()
+    .split("\n")
+    .filter((row) => row.startsWith("│"));
+  columns = 60;
+  expect(Math.max(...rows.map(({ length }) => length))).toBeLessThan(30);
 });
 
 test("an approval takes the code that was made for it, and no yes", () => {

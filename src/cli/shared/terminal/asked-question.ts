@@ -22,26 +22,34 @@ export interface AskedAs extends Pick<Ask, "about" | "prompt" | "paste"> {
   readonly read: (typed: string) => Meant;
 }
 
+interface AskedOptions {
+  readonly code?: string;
+  /** How wide the terminal is each time it is drawn. */
+  readonly columns?: () => number | undefined;
+}
+
 const CODE_CHARS = 4;
 /** Characters that are taken for one another. */
 const ALIKE = /[01lo]/g;
 
 /** The end of an id is made by chance; its beginning tells the time. */
-export const newCode = (): string => randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
+export const newCode = (): string =>
+  randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
 
 export function askedAs(
   question: Pick<Question, "id" | "about"> & { readonly runId: RunId },
-  { code = newCode(), columns = process.stderr.columns }: { readonly code?: string; readonly columns?: number } = {},
+  { code = newCode(), columns = () => process.stderr.columns }: AskedOptions = {},
 ): AskedAs {
   const [id = "", ...words] = exactly(question);
-  const shown = inMargin(SPOKEN, words.map((line) => line.slice(2)).join("\n"), columns);
+  const shown = (): string => inMargin(SPOKEN, words.map((line) => line.slice(2)).join("\n"), columns());
   const bold = (text: string): string => styleText("bold", text, { stream: process.stderr });
   if (question.about.kind === "question") {
     const read = (typed: string): Meant => (typed.trim() === "" ? EMPTY : { kind: "answer", value: typed.trim() });
-    return { about: `\n${bold(`Question ${id}`)}\n${shown}`, prompt: bold("Answer: "), paste: "taken", read };
+    const about = (): string => `\n${bold(`Question ${id}`)}\n${shown()}`;
+    return { about, prompt: bold("Answer: "), paste: "taken", read };
   }
   return {
-    about: `\n${bold(`Approval ${id}`)}\n${shown}May exactly this be carried out?\n`,
+    about: () => `\n${bold(`Approval ${id}`)}\n${shown()}May exactly this be carried out?\n`,
     prompt: bold(`Type ${code} to allow it (${code} always: in this session), or n [why]: `),
     paste: "dropped",
     read: (typed) => verdict(typed, code),

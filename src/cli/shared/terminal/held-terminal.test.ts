@@ -32,7 +32,13 @@ function stage() {
     signal: (signal) => signals.push(signal),
   });
   const ask = (over: Partial<Ask> = {}) =>
-    held.ask({ about: "ABOUT\n", prompt: "PROMPT ", paste: "dropped", signal: new AbortController().signal, ...over });
+    held.ask({
+      about: () => "ABOUT\n",
+      prompt: "PROMPT ",
+      paste: "dropped",
+      signal: new AbortController().signal,
+      ...over,
+    });
   return {
     input,
     clock,
@@ -112,6 +118,45 @@ describe("keys that are no answer", () => {
     const taken = await open({ paste: "taken" });
     input.type("\u001b[200~two\rlines\u001b[201~\r");
     expect(await taken.answer).toBe("twolines");
+  });
+});
+
+describe("G36: a terminal that changes its size", () => {
+  test("drops what was typed and draws the question again in its new width, once it keeps its size", async () => {
+    const { input, clock, ask, held, screen } = stage();
+    let columns = 80;
+    const answer = ask({ about: () => `ABOUT IN ${columns}\n` });
+    input.type(PAINTED);
+    await clock.advance(QUIET_MS);
+    input.type("co");
+    columns = 40;
+    held.resized();
+    input.type("de\r");
+    await clock.advance(QUIET_MS - 1);
+    held.resized();
+    input.type(`${PAINTED}code\r`);
+    await clock.advance(QUIET_MS);
+    expect(screen().match(/ABOUT IN \d+/g)).toEqual(["ABOUT IN 80", "ABOUT IN 40"]);
+    input.type("code\r");
+    input.type(PAINTED);
+    await clock.advance(QUIET_MS);
+    input.type("code\r");
+    expect(await answer).toBe("code");
+  });
+
+  test("while it settles begins the wait anew; without a question it does nothing", async () => {
+    const { input, clock, ask, held, screen } = stage();
+    held.resized();
+    await clock.advance(QUIET_MS);
+    expect(screen()).toBe("");
+    const withdrawn = new AbortController();
+    const answer = ask({ signal: withdrawn.signal });
+    input.type(PAINTED);
+    held.resized();
+    withdrawn.abort();
+    expect(await answer).toBeUndefined();
+    await clock.advance(QUIET_MS);
+    expect(screen().match(/ABOUT/g)).toHaveLength(1);
   });
 });
 

@@ -5,7 +5,9 @@
 // 1. While no answer is awaited, everything typed is read and dropped. Nothing waits in the terminal for a question.
 // 2. An answer is taken only after the terminal has said that it has painted the question (or had ample time to), and
 //    after nothing was typed for a while. Only then is it asked for, on a line of its own.
-// 3. Ctrl-C, Ctrl-Z and Ctrl-\ do what they always do, at any moment.
+// 3. A terminal that changes its width breaks rows anew, so that a row of another author may begin without its margin.
+//    The question is drawn again then, and what was typed on the one before is dropped.
+// 4. Ctrl-C, Ctrl-Z and Ctrl-\ do what they always do, at any moment.
 import type { Clock } from "../../../ports/clock.ts";
 import { AnswerLine, type Key, KeyReader, PAINTED_QUERY, PASTE_MARKS_OFF, PASTE_MARKS_ON } from "./answer-line.ts";
 
@@ -26,8 +28,8 @@ export interface Keyboard {
 }
 
 export interface Ask {
-  /** What it is about, in whole lines. It is painted first. */
-  readonly about: string;
+  /** What it is about, in whole lines that fit the terminal as it is now. It is painted first. */
+  readonly about: () => string;
   /** What is typed on, shown once an answer counts. */
   readonly prompt: string;
   /** `dropped`: what is pasted answers nothing. */
@@ -46,7 +48,7 @@ export interface HeldTerminalOptions {
 
 type Stage =
   | { readonly kind: "idle" }
-  | { readonly kind: "painting" | "settling"; readonly ask: Ask }
+  | { readonly kind: "painting" | "settling" | "resizing"; readonly ask: Ask }
   | { readonly kind: "open"; readonly ask: Ask; readonly line: AnswerLine };
 
 export class HeldTerminal {
@@ -98,6 +100,16 @@ export class HeldTerminal {
     if (this.#stage.kind !== "idle") this.#paint(this.#stage.ask);
   }
 
+  /** Its rows are other ones now. While it is being resized this comes many times; the question is drawn once. */
+  resized(): void {
+    const stage = this.#stage;
+    if (stage.kind === "idle") return;
+    this.#dispose();
+    if (stage.kind === "open") this.#options.output.write("\n");
+    this.#stage = { kind: "resizing", ask: stage.ask };
+    this.#dispose = this.#options.clock.after(QUIET_MS, () => this.#paint(stage.ask));
+  }
+
   release(): void {
     this.#end(undefined);
     if (this.#gone) return;
@@ -122,7 +134,7 @@ export class HeldTerminal {
     this.#dispose();
     this.#stage = { kind: "painting", ask };
     this.#owed += 1;
-    this.#options.output.write(`${ask.about}${PASTE_MARKS_ON}${PAINTED_QUERY}`);
+    this.#options.output.write(`${ask.about()}${PASTE_MARKS_ON}${PAINTED_QUERY}`);
     this.#dispose = this.#options.clock.after(PAINT_MS, () => {
       this.#owed = 0;
       this.#settle(ask);

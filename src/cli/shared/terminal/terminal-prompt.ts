@@ -23,11 +23,14 @@ export function atTerminal(clock: Clock): TerminalPrompt {
   });
   const resumed = (): void => held.resumed();
   process.on("SIGCONT", resumed);
+  const resized = (): void => held.resized();
+  process.stderr.on("resize", resized);
   return {
     ask: (ask) => held.ask(ask),
     interject: (line) => held.interject(line),
     release: () => {
       process.removeListener("SIGCONT", resumed);
+      process.stderr.off("resize", resized);
       held.release();
     },
   };
