@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -164,6 +174,17 @@ describe("the server's note", () => {
     expect(readServer(home)).toEqual(note);
     expect(statSync(home.serverFile).mode & 0o777).toBe(0o600);
     expect(readdirSync(home.dir)).toEqual(["server.json"]);
+  });
+
+  test("G38: that was copied with its directory names no server; one in a directory that was renamed still does", () => {
+    const home = fresh("original");
+    writeServer(home, note);
+    const copy = openDataDir({ home: join(folder, "copy"), env: {} });
+    cpSync(home.dir, copy.dir, { recursive: true });
+    expect(readServer(copy)).toBeUndefined();
+    const moved = openDataDir({ home: join(folder, "moved"), env: {} });
+    renameSync(home.dir, moved.dir);
+    expect(readServer(moved)).toEqual(note);
   });
 
   test("is taken away by the server that wrote it, and by no other", () => {

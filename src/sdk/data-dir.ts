@@ -1,18 +1,9 @@
 // Where Belay keeps its things on this machine, and the note by which a running server is found.
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
-import { refuseWritableParents } from "../http/auth/private-directory.ts";
+import { refuseReplaceable } from "../http/auth/private-directory.ts";
 import { fitsSocket } from "../http/transport/listener-socket.ts";
 import { canonicalPath } from "../store/sqlite/file/owner.ts";
 import { randomIds } from "../system/random-ids.ts";
@@ -119,7 +110,7 @@ export function makeDataDir({ dir }: DataDir): void {
     if (!stats.isDirectory()) throw new Error(`${dir} is not a directory.`);
     const { uid, mode } = stats;
     if (process.getuid !== undefined && uid !== process.getuid()) throw foreign(dir);
-    refuseWritableParents(realpathSync(dir));
+    refuseReplaceable(dir);
     if ((mode & 0o077) !== 0) throw open(dir);
   } catch (error) {
     if (error instanceof ControlError) throw error;
@@ -168,15 +159,31 @@ export interface ServerNote {
   readonly agent?: string;
 }
 
-/** The note as it was written. It counts only while the lock of the directory is held: a server may be killed. */
+/**
+ * The note as it was written in this directory; one that was copied with a directory names the server of another. It
+ * counts only while the lock of the directory is held: a server may be killed.
+ */
 export function readServer({ serverFile }: Pick<DataDir, "serverFile">): ServerNote | undefined {
   try {
     if (statSync(serverFile).size > NOTE_BYTES_MAX) return undefined;
-    return noteOf(JSON.parse(readFileSync(serverFile, "utf8")));
+    const read: unknown = JSON.parse(readFileSync(serverFile, "utf8"));
+    return isElsewhere(read, dirname(serverFile)) ? undefined : noteOf(read);
   } catch {
     // Not there, not readable, or not ours: no server is named.
     return undefined;
   }
+}
+
+/** Versions before this one wrote no identity. */
+function isElsewhere(read: unknown, dir: string): boolean {
+  if (typeof read !== "object" || read === null || !("directory" in read)) return false;
+  return read.directory !== identityOf(dir);
+}
+
+/** Stays the same if the directory is renamed. */
+function identityOf(dir: string): string {
+  const { dev, ino } = statSync(dir, { bigint: true });
+  return `${dev}.${ino}`;
 }
 
 function noteOf(read: unknown): ServerNote | undefined {
@@ -192,7 +199,8 @@ export function writeServer({ dir, serverFile }: DataDir, note: ServerNote): voi
   const draft = join(dir, `.server.${process.pid}`);
   // Left by somebody who had our number, and died.
   rmSync(draft, { force: true });
-  writeFileSync(draft, `${JSON.stringify(note, undefined, 2)}\n`, { mode: 0o600, flag: "wx" });
+  const text = JSON.stringify({ ...note, directory: identityOf(dir) }, undefined, 2);
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx" });
   renameSync(draft, serverFile);
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -19,4 +19,17 @@ test("G38: names that the store may need are occupied before a command starts, a
   hidden.close();
   expect(existsSync(`${store}-journal`)).toBe(false);
   expect(existsSync(`${store}.mark`)).toBe(true);
+});
+
+test("G38: links on the way to hidden paths are named, because a command can replace them", () => {
+  const real = join(realpathSync(folder), "real");
+  const link = join(realpathSync(folder), "link");
+  mkdirSync(join(real, "tokens"), { recursive: true });
+  expect(new HiddenFiles(":memory:", [join(real, "tokens")]).linkNotice()).toBeUndefined();
+  symlinkSync(real, link);
+  const notice = new HiddenFiles(":memory:", [join(link, "tokens"), join(link, "missing")]).linkNotice();
+  expect(notice).toContain(`replace the link ${link}`);
+  expect(notice).toContain(join(real, "tokens"));
+  // The store is opened by its real path, but looked for by the path that was named.
+  expect(new HiddenFiles(join(link, "belay.db"), []).linkNotice()).toContain(`replace the link ${link}`);
 });

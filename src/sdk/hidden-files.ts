@@ -1,8 +1,9 @@
 // What no command of this Belay sees: the files of its store, what the host has named, and what a server in front of it
 // adds when it is started.
-import { closeSync, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { STORE_ENDINGS } from "../core/own-paths.ts";
+import { linksOf } from "../http/auth/private-directory.ts";
 
 /**
  * Files that the store makes when it needs them. A name that is free cannot be covered, and what a command puts there
@@ -14,10 +15,13 @@ export class HiddenFiles {
   /** Undefined: the store is not a file. */
   readonly #store: string | undefined;
   readonly #paths: string[];
+  /** As the host has named it. */
+  readonly #named: string | undefined;
   readonly #made: string[] = [];
 
   constructor(store: unknown, paths: readonly string[]) {
-    this.#store = typeof store === "string" && store !== ":memory:" ? canonical(store) : undefined;
+    this.#named = typeof store === "string" && store !== ":memory:" ? resolve(store) : undefined;
+    this.#store = this.#named === undefined ? undefined : canonical(this.#named);
     this.#paths = [...paths];
   }
 
@@ -45,6 +49,23 @@ export class HiddenFiles {
     );
   }
 
+  /**
+   * What an operator should know of the links on the way to these paths. A directory above a hidden path cannot be
+   * renamed by a command, because it is a mount point; a link cannot be one.
+   */
+  linkNotice(): string | undefined {
+    const paths = [...(this.#named === undefined ? [] : [this.#named]), ...this.#paths].filter(existsOrParent);
+    for (const path of paths) {
+      const link = linksOf(path).find((one) => isWritable(dirname(one)));
+      if (link === undefined) continue;
+      return (
+        `Commands can replace the link ${link}, which leads to ${path}: where you look for your server, a command ` +
+        `could then answer. Name the place itself: ${canonical(path)}`
+      );
+    }
+    return undefined;
+  }
+
   /** Removes the empty files. One that cannot be removed, on a disk that can only be read, stays: it has no effect. */
   close(): void {
     for (const path of this.#made.splice(0)) {
@@ -63,6 +84,17 @@ export class HiddenFiles {
     } catch {
       // It is there; or nothing can be made there, by a command neither.
     }
+  }
+}
+
+const existsOrParent = (path: string): boolean => existsSync(path) || existsSync(dirname(path));
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -66,7 +66,8 @@ export function lazySpawner(
     const place = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
     const list = (): readonly string[] => hidden.list();
     const spawner = await openSpawner({ ...given, hidden: list, dir: place, workspace, clock, onNotice });
-    for (const text of [await reachOf(spawner), hidden.noticeFor(workspace)]) {
+    const links = spawner.tier === "namespace" ? hidden.linkNotice() : undefined;
+    for (const text of [await reachOf(spawner), hidden.noticeFor(workspace), links]) {
       if (text !== undefined) onNotice(text, true);
     }
     return dir === undefined ? forgetful(spawner, place) : spawner;

@@ -1,6 +1,6 @@
 // What a command of an embedded Belay sees of the Belay that runs it: its store, and the tokens and the socket of a
 // server in front of it.
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -23,7 +23,8 @@ async function output(belay: Belay, command: string): Promise<string> {
 }
 
 describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))("held by %s", (mechanism) => {
-  const open = async (): Promise<{ readonly belay: Belay; readonly dir: string; readonly notices: string[] }> => {
+  type Opened = { readonly belay: Belay; readonly dir: string; readonly notices: string[] };
+  const open = async (link?: string): Promise<Opened> => {
     const dir = mkdtempSync(join(tmpdir(), "belay-embedded-"));
     undo.push(() => rmSync(dir, { recursive: true, force: true }));
     const notices: string[] = [];
@@ -31,7 +32,9 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
       if (notice.type === "process") notices.push(notice.message);
     };
     const processes = { workspace: dir, mechanism };
-    const belay = await openBelay({ agent: () => "done", store: join(dir, "belay.db"), onNotice, processes });
+    if (link !== undefined) symlinkSync(dir, join(dir, link));
+    const store = join(dir, link ?? "", "belay.db");
+    const belay = await openBelay({ agent: () => "done", store, onNotice, processes });
     undo.push(() => belay.close({ mode: "cancel" }));
     return { belay, dir, notices };
   };
@@ -66,6 +69,14 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
     for (const ending of STORE_ENDINGS) expect(readFileSync(join(dir, `belay.db${ending}`), "latin1")).not.toBe("x\n");
     expect(readFileSync(join(tokens, "token"), "latin1")).not.toBe("x\n");
     expect(notices).toContainEqual(expect.stringContaining("lies in the workspace"));
+  });
+
+  test("G38: a link that commands can replace is reported, with the place that it leads to", async () => {
+    const { belay, dir, notices } = await open("link");
+    await output(belay, "true");
+    const text = notices.find((notice) => notice.includes(`replace the link ${join(dir, "link")}`));
+    expect(text).toContain(`Name the place itself: ${join(dir, "belay.db")}`);
+    expect((await open()).notices).not.toContainEqual(expect.stringContaining("link"));
   });
 
   test("G38: names of its store that are kept free from commands are free again when it is closed", async () => {

@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ControlError } from "../../core/errors.ts";
+import { openDataDir, writeServer } from "../../sdk/data-dir.ts";
 import { takeLock } from "../../store/sqlite/file/owner.ts";
 import { openControl } from "./connect.ts";
 
@@ -40,6 +41,21 @@ const listening = (where: string | { readonly port: number; readonly host: strin
 const note = (fields: object): void =>
   writeFileSync(join(home, "server.json"), JSON.stringify({ pid: 1, startedAt: 1, version: "0", ...fields }));
 
+/** As a copy of a data directory has it, which another program serves from a socket elsewhere. */
+function copyNote(): void {
+  const socket = join(folder, "s");
+  writeServer(openDataDir({ home, env: {} }), { pid: process.pid, socket, startedAt: 1, version: "0" });
+  const copy = join(folder, "copy");
+  cpSync(home, copy, { recursive: true });
+  home = copy;
+}
+
+/** As the server of the directory has it. */
+function holdLock(): void {
+  const lock = takeLock(join(home, "belay.db"));
+  onTestFinished(() => lock.release());
+}
+
 const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 async function refused(options: Parameters<typeof openControl>[0], env = {}): Promise<ControlError> {
@@ -56,7 +72,8 @@ describe("the server of this home", () => {
     const socket = join(folder, "s");
     await listening(socket);
     writeFileSync(join(home, "token"), "belay_secret\n");
-    note({ socket, url: "http://127.0.0.1:1" });
+    note({ socket, url: "http://127.0.0.1:1", pid: process.pid });
+    holdLock();
     const door = await openControl({}, { BELAY_HOME: home });
     expect(door).toMatchObject({ kind: "server", where: `the server at ${socket}` });
     expect(await door.control.sessions()).toEqual([]);
@@ -98,6 +115,54 @@ describe("the server of this home", () => {
     writeFileSync(join(home, "token"), "belay_secret\n");
     note({ url: url() });
     expect(await refused({ home })).toMatchObject({ code: "disconnected" });
+    expect(shown).toEqual([]);
+  });
+
+  test.each([
+    ["left when it was killed", () => {}, "does not answer"],
+    ["copied with its directory", () => copyNote(), "No server is running"],
+  ])("G38: another program on the socket of a note is not the server: the note was %s", async (_, place, message) => {
+    const socket = join(folder, "s");
+    await listening(socket);
+    note({ socket, pid: process.pid });
+    place();
+    expect(await refused({ home })).toMatchObject({ code: "disconnected", message: expect.stringContaining(message) });
+    expect(shown).toEqual([]);
+  });
+
+  test("G38: whose socket others may replace is not connected to", async () => {
+    const socket = join(folder, "s");
+    await listening(socket);
+    note({ socket, pid: process.pid });
+    holdLock();
+    chmodSync(folder, 0o777);
+    expect(await refused({ home })).toMatchObject({
+      ...{ code: "forbidden", message: expect.stringContaining("could replace") },
+    });
+    expect(shown).toEqual([]);
+  });
+
+  test.runIf(process.getuid?.() === 0)("G38: a socket of another user is not its own (as root)", async () => {
+    const socket = join(folder, "s");
+    await listening(socket);
+    note({ socket, pid: process.pid });
+    holdLock();
+    chownSync(socket, 12_345, 12_345);
+    expect(await refused({ home })).toMatchObject({
+      ...{ code: "forbidden", message: expect.stringContaining("belongs to another user") },
+    });
+    expect(shown).toEqual([]);
+  });
+
+  test("G38: that is reached by a link which others may replace is not connected to", async () => {
+    const open = join(folder, "open");
+    mkdirSync(open);
+    symlinkSync(home, join(open, "link"));
+    chmodSync(open, 0o777);
+    await listening(join(home, "belay.sock"));
+    expect(await refused({ home: join(open, "link") })).toMatchObject({
+      ...{ code: "forbidden", message: expect.stringContaining("could replace") },
+    });
     expect(shown).toEqual([]);
   });
 

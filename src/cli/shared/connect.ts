@@ -16,7 +16,7 @@ import {
 import { canonicalPath } from "../../store/sqlite/file/owner.ts";
 import { systemClock } from "../../system/system-clock.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
-import { mustBeServerOf } from "./server-identity.ts";
+import { mustBeOwnSocket, mustBeServerOf } from "./server-identity.ts";
 import { onSilence, presenceOf, type ServerAddress, SILENT_MS } from "./server-presence.ts";
 import type { Holder } from "./store-holder.ts";
 
@@ -132,6 +132,8 @@ const LOOK_MS = 50;
 
 /** Where a store's holder may answer. */
 interface HolderSearch {
+  /** Whose sockets are looked at. */
+  readonly home: DataDir;
   readonly store: string;
   /** For people. */
   readonly name: string;
@@ -142,8 +144,9 @@ interface HolderSearch {
   unreachable(holder: Holder): ControlError;
 }
 
-/** A data directory: its sockets, then the address of its note, which counts only if its process has the lock. */
+/** A data directory: its sockets, then the address of its note. What a note names counts only if its process has the lock. */
 const ofDirectory = (home: DataDir): HolderSearch => ({
+  home,
   store: home.storeFile,
   name: home.dir,
   socketMs: SOCKET_MS,
@@ -157,6 +160,7 @@ function ofStore(file: string, home: DataDir): HolderSearch {
   const store = canonicalPath(file);
   const homes = [openDataDir({ home: dirname(store), env: process.env }), home];
   return {
+    home,
     store,
     name: file,
     socketMs: STORE_SOCKET_MS,
@@ -187,6 +191,7 @@ async function whoHas(search: HolderSearch, { patienceMs, signal }: WaitLimits):
     let busy: ServerPlace | undefined;
     const holder = holderOf(search.store);
     for (const place of search.waysTo(holder)) {
+      if (place.socket !== undefined) mustBeOwnSocket(search.home, place.socket);
       const presence = await presenceOf(addressOf(place));
       if (presence === "answers") return { place, isSilent: false };
       if (presence === "absent" || busy !== undefined) continue;
@@ -238,12 +243,16 @@ const isOlder = ({ since }: Holder, ms: number): boolean => since !== undefined 
 
 const whoHolds = ({ pid }: Holder): string => (pid === undefined ? "a process" : `process ${pid}`);
 
-/** `holder` undefined: nobody has the lock, and a note that is left may name an address that is another's by now. */
+/**
+ * `holder` undefined: no process has the lock, and the note that is left may name an address or a socket that another
+ * server has by now. The socket that is named after the directory is no other's.
+ */
 function waysTo(home: DataDir, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
-  const sockets = [...new Set([note?.socket, home.socketFile])].filter((path) => path !== undefined);
+  const isHolders = holder !== undefined && (holder.pid === undefined || holder.pid === note?.pid);
+  const noted = isHolders ? note?.socket : undefined;
+  const sockets = [...new Set([noted, home.socketFile])].filter((path) => path !== undefined);
   const ways: readonly ServerPlace[] = sockets.map((socket) => ({ socket }));
   const url = note?.url === undefined ? null : URL.parse(note.url);
-  const isHolders = holder !== undefined && (holder.pid === undefined || holder.pid === note?.pid);
   return url !== null && isHolders ? [...ways, { url, home }] : ways;
 }
 

@@ -1,8 +1,9 @@
-// Whether the server of a data directory is the one that listens at an address. The token of the directory is sent to
-// no other: while the server is down, any program of this machine may listen there, a command of an agent included.
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
+// Whether the server of a data directory is the one that listens at an address or a socket. The token of the directory
+// is sent to no other: while the server is down, any program of this machine may listen there, a command of an agent
+// included.
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { ControlError } from "../../core/errors.ts";
-import { mustBeOurs, refuseWritableParents } from "../../http/auth/private-directory.ts";
+import { mustBeOurs, refused, refuseReplaceable } from "../../http/auth/private-directory.ts";
 import { type DataDir, readServer } from "../../sdk/data-dir.ts";
 
 /**
@@ -12,7 +13,7 @@ import { type DataDir, readServer } from "../../sdk/data-dir.ts";
 export function mustBeServerOf(home: DataDir, url: URL): void {
   const dir = realpathSync(home.dir);
   mustBeOurs(dir, lstatSync(dir));
-  refuseWritableParents(dir);
+  refuseReplaceable(home.dir);
   const note = readServer(home);
   const named = note?.url === undefined ? null : URL.parse(note.url);
   if (note === undefined || named === null || portOf(named) !== portOf(url)) throw notItsServer(home, url);
@@ -21,6 +22,23 @@ export function mustBeServerOf(home: DataDir, url: URL): void {
   const files = filesOf(note.pid);
   const isListening = sockets.length > 0 && sockets.every((inode) => files.includes(`socket:[${inode}]`));
   if (!isListening || !files.some((file) => file.startsWith(`${dir}/`))) throw notItsServer(home, url);
+}
+
+/**
+ * Throws if another user could have put a socket where the server of the directory has its own. A socket belongs to the
+ * user whose program listens on it. One that is not there is not checked.
+ */
+export function mustBeOwnSocket({ dir }: DataDir, socket: string): void {
+  const found = statSync(socket, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  const directory = statSync(dir, { throwIfNoEntry: false });
+  const owner = directory?.uid ?? process.getuid?.();
+  if (found.uid !== owner) {
+    const problem = `${socket} belongs to another user (uid ${found.uid}), so the server of ${dir} does not listen there.`;
+    throw refused(problem, "If you mean that server, name its socket: --socket PATH.");
+  }
+  if (owner !== process.getuid?.()) return;
+  for (const path of directory === undefined ? [socket] : [dir, socket]) refuseReplaceable(path);
 }
 
 const portOf = ({ port, protocol }: URL): string => port || (protocol === "https:" ? "443" : "80");

@@ -1,6 +1,6 @@
 // A directory that only its owner can look into: what lies in it needs no other protection.
-import { lstatSync, mkdirSync, realpathSync, type Stats, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, mkdirSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
 import { ControlError, messageOf } from "../../core/errors.ts";
 
 const OTHERS = 0o077;
@@ -54,6 +54,38 @@ export function refuseWritableParents(path: string): void {
     if (parent === dirname(parent)) return;
   }
 }
+
+/** The same for a path that links lead to: whoever replaces one of them replaces the path. */
+export function refuseReplaceable(path: string): void {
+  const own = process.getuid?.();
+  for (const link of linksOf(path)) {
+    const { uid } = lstatSync(link);
+    if (own !== undefined && uid !== own && uid !== 0) throw replaceable(path, `${link} belongs to another user, who`);
+    refuseWritableParents(link);
+  }
+  refuseWritableParents(realpathSync(path));
+}
+
+/** As many as the kernel follows. */
+const LINKS_MAX = 40;
+
+/** The symbolic links that are followed on the way to a file or directory. No link is above any of them. */
+export function linksOf(path: string): readonly string[] {
+  const links: string[] = [];
+  const rest = partsOf(resolve(path));
+  for (let at: string = sep; rest.length > 0 && links.length < LINKS_MAX; ) {
+    const next = join(at, rest.shift() ?? "");
+    const isLink = lstatSync(next, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    if (isLink) {
+      links.push(next);
+      rest.unshift(...partsOf(resolve(at, readlinkSync(next))));
+    }
+    at = isLink ? sep : next;
+  }
+  return links;
+}
+
+const partsOf = (path: string): string[] => path.split(sep).filter((part) => part !== "");
 
 function isWritableByOthers({ mode, gid }: Stats, own: number): boolean {
   if ((mode & STICKY) !== 0) return false;
