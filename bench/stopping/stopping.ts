@@ -15,6 +15,7 @@ const GOALS: readonly { readonly of: keyof Figures; readonly figure: string; rea
   { of: "ours", figure: "singleCallsOtherSessionMs", atMost: 150 },
   // The whole tree is dead within 2 s of a cancel, also while other trees fork as fast as they can (G19).
   { of: "ours", figure: "stormsCancelToDeadMaxMs", atMost: 2_000 },
+  { of: "ours", figure: "stormsThemselvesStoppedMs", atMost: 2_000 },
   { of: "ratios", figure: "deltasReadingVsNone", atMost: 1.5 },
   { of: "ratios", figure: "deltasStalledVsNone", atMost: 1.5 },
   { of: "ours", figure: "deltasLongestBlockMsReadingFollower", atMost: 20 },

@@ -5,25 +5,26 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openBelay } from "../../src/sdk/belay.ts";
+import { stormOf } from "../../test/fixtures/storm.ts";
 import { now, plant } from "../processes/tree.ts";
 import { ascending, percentile, round } from "../report.ts";
 
 const STORMS = 3;
 const ROUNDS = 25;
-/** Forks one after the other: as fast as the machine lets one shell, and never more than two alive. */
-const STORM = "while :; do (:); done";
+/** Of each storm; all of them fork at once. */
+const SHELLS = 80;
 
 const dir = mkdtempSync(join(tmpdir(), "belay-bench-"));
 const belay = await openBelay({
   agent: () => "done",
   store: join(dir, "belay.db"),
-  processes: { workspace: dir, dir: join(dir, "state") },
+  processes: { workspace: dir, dir: join(dir, "state"), limits: { processesMax: 4 * SHELLS } },
 });
 const session = await belay.createSession();
 const stormy = await belay.createSession();
 const storms = [];
 for (let index = 0; index < STORMS; index += 1) {
-  storms.push(await stormy.processes.start(STORM, { feedback: "silent" }));
+  storms.push(await stormy.processes.start(stormOf(SHELLS), { feedback: "silent" }));
 }
 const mechanism = storms[0]?.info?.mechanism;
 

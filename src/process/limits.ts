@@ -55,6 +55,12 @@ export const STALL_MS_MAX = 1_000;
 /** Threads that are stuck on a process, at once. Each costs some megabytes until its process can be read. */
 export const STUCK_THREADS_MAX = 4;
 
+/**
+ * So many processes that a command has left are looked at, to find out whether they still need their time. Beside fork
+ * storms each look takes a millisecond, in the thread that receives stops. More is a storm: it has its time, unseen.
+ */
+export const LEFTOVERS_MAX = 64;
+
 /** How many descendants are looked up one by one. More is a storm, and a storm is met by scanning. */
 export const DESCENDANTS_MAX = 4_096;
 

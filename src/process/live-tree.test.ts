@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import type { HeldTree, Leftover } from "./containment/containment.ts";
 import { type Exit, type Started, Status } from "./launch/start.ts";
-import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
+import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS, LEFTOVERS_MAX } from "./limits.ts";
 import { LiveTree, type LiveTreeOptions } from "./live-tree.ts";
 import { Capture } from "./output/capture.ts";
 import type { OpenSink } from "./output/kept-file.ts";
@@ -282,6 +282,25 @@ describe("a stop", () => {
     hangUp();
     await child.ended;
     expect(looks).toBe(1);
+  });
+
+  test("G40: looks once, and at a few, if a storm is left, which then has its grace", async () => {
+    const looks: (number | undefined)[] = [];
+    const storm = Array.from({ length: LEFTOVERS_MAX }, (_, index) => other(index + 1));
+    const held: Partial<HeldTree> = {
+      left: (max) => {
+        looks.push(max);
+        return storm;
+      },
+    };
+    const { child, clock, told, say, hangUp } = staged({ held });
+    child.stop(500);
+    say("exit 143");
+    await clock.advance(500);
+    hangUp();
+    expect(await child.ended).toMatchObject({ signals: ["SIGTERM", "SIGKILL"], left: LEFTOVERS_MAX });
+    expect(told).toEqual(["asked at 0", "forced at 500", "over at 500"]);
+    expect(looks).toEqual([LEFTOVERS_MAX]);
   });
 
   test("gives the grace to those below a command that has ended, if they were asked", async () => {

@@ -13,7 +13,7 @@ import type { HeldTree, Leftover, Verified } from "./containment/containment.ts"
 import { GO } from "./launch/gate.ts";
 import type { Exit, Started } from "./launch/start.ts";
 import { Input } from "./launch/stdin.ts";
-import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS } from "./limits.ts";
+import { ESCAPED_AFTER_MS, EXIT_DRAIN_MS, LEFTOVERS_MAX } from "./limits.ts";
 import type { Capture } from "./output/capture.ts";
 import { until, within } from "./tree/poll-until.ts";
 import type { ProcessTable } from "./tree/process-table.ts";
@@ -145,7 +145,7 @@ export class LiveTree implements Child {
     return last ?? { code: undefined, signal: "SIGKILL" };
   }
 
-  /** Ends what the command has left behind. Answers how many that were. */
+  /** Ends what the command has left behind. Answers how many that were, as far as they were looked at. */
   async #tidy(): Promise<number> {
     const { clock, held, started } = this.#options;
     // Asked, most trees die together: to wait for the last of them takes less from them than to look for them.
@@ -163,15 +163,19 @@ export class LiveTree implements Child {
         held.look().catch(() => undefined),
       );
     const asking = this.#ladder.on === "SIGTERM";
-    const leftNow = held.left();
-    if (leftNow.length > 0) {
+    const isForced = (): boolean => this.#ladder.on === "SIGKILL";
+    const leftNow = held.left(LEFTOVERS_MAX);
+    const isStorm = leftNow.length >= LEFTOVERS_MAX;
+    if (isStorm) await within(clock, asking ? this.#ladder.leftMs : EXIT_DRAIN_MS, this.#ladder.forced);
+    else if (leftNow.length > 0) {
       const waitMs = asking ? this.#ladder.leftMs : EXIT_DRAIN_MS;
       // Asked, they may tidy up; otherwise they may finish what they are saying, if they can still be heard.
       const delays = ({ pid, asked }: Leftover): boolean => (asking ? asked : this.#isHeard(pid));
-      const isQuiet = (): boolean => this.#ladder.on === "SIGKILL" || !held.left().some(delays);
+      const isQuiet = (): boolean => isForced() || !held.left(LEFTOVERS_MAX).some(delays);
       await until(isQuiet, { clock, waitMs, wakes: [this.#ladder.forced] });
     }
-    const left = leftNow.length === 0 ? 0 : held.left().length;
+    const isKnown = leftNow.length === 0 || (isStorm && isForced());
+    const left = isKnown ? leftNow.length : held.left(LEFTOVERS_MAX).length;
     if (left > 0) this.#ladder.force();
     else held.force();
     return left;

@@ -6,10 +6,11 @@
 // any.
 import type { Clock } from "../../ports/clock.ts";
 import { gateArguments } from "../launch/gate.ts";
+import { DESCENDANTS_MAX } from "../limits.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
 import { askTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
-import { childrenOf, descendantsOf, identityOf, statOf } from "../tree/proc.ts";
+import { childrenOf, descendantsOf, identityOf, PROC, statOf } from "../tree/proc.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
 import type { Containment, HeldTree, LaunchPlan, Leader, Verified } from "./containment.ts";
 
@@ -68,11 +69,14 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions):
       leader.kill("SIGCONT");
       leader.tell("K");
     },
-    left: () =>
-      descendantsOf(leader.identity.pid).flatMap((one) => {
-        const stat = one === command.pid ? "gone" : statOf(one);
+    left: (max = DESCENDANTS_MAX) => {
+      // The command, and `max` others.
+      const others = descendantsOf(leader.identity.pid, PROC, max + 1).filter((one) => one !== command.pid);
+      return others.slice(0, max).flatMap((one) => {
+        const stat = statOf(one);
         return typeof stat === "string" ? [] : [{ pid: one, asked: stat.group === command.pid }];
-      }),
+      });
+    },
     verify: async (waitMs, wakes): Promise<Verified> => {
       const end = clock.elapsed() + waitMs;
       await until(() => leader.exit !== undefined, { clock, waitMs: waitMs * ANCHOR_SHARE, wakes });

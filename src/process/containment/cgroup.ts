@@ -136,11 +136,13 @@ function holdCgroup(
     force: () => {
       if (!write(`${path}/cgroup.kill`, "1")) sendGroup(identity, "SIGKILL");
     },
-    left: () =>
-      membersOf(path).flatMap((one) => {
-        const stat = one === command.pid || one === identity.pid ? "gone" : statOf(one);
+    left: (max) => {
+      const others = membersOf(path).filter((one) => one !== command.pid && one !== identity.pid);
+      return others.slice(0, max).flatMap((one) => {
+        const stat = statOf(one);
         return typeof stat === "string" ? [] : [{ pid: one, asked: stat.group === identity.pid }];
-      }),
+      });
+    },
     verify: async (waitMs, wakes) => {
       const end = clock.elapsed() + waitMs;
       const empty = await until(() => isEnded(path), { clock, waitMs, wakes });

@@ -80,8 +80,8 @@ export interface HeldTree {
   force(): void;
   /** Where `left` tells of the past: looks again. May reject. */
   look?(): Promise<void>;
-  /** Others of the tree, besides the leader and the command. As far as can be told at once. */
-  left(): readonly Leftover[];
+  /** Others of the tree, besides the leader and the command, at most `max`. As far as can be told at once. */
+  left(max?: number): readonly Leftover[];
   /** Everything of the tree but the command and what is Belay's own, where `left` does not list all. May reject. */
   members?(): Promise<readonly Identity[]>;
   /** After `force`: answers as soon as nobody is left, at the latest after `waitMs`. `wakes` say when to look. */

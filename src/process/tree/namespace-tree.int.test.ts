@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { endsBetweenLooks } from "../../../test/fixtures/vanishing-process.ts";
+import { endsBetweenLooks, readsDuring } from "../../../test/fixtures/vanishing-process.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import type { LaunchPlan, Leader } from "../containment/containment.ts";
 import { holdNamespace } from "./namespace-tree.ts";
@@ -70,6 +70,16 @@ describe("a tree in a namespace", () => {
       { pid: companion, asked: true },
       { pid: other, asked: false },
     ]);
+  });
+
+  test("G40: names no more of a storm than is asked for, nearest first, and reads no more", async () => {
+    const many = `for one in ${"x ".repeat(40)}; do sleep 8000711 & done; echo up; wait`;
+    const { leader, pids } = await tree(many);
+    const held = holdNamespace(leader, plan, manualClock());
+    const all = held.left();
+    expect(all.map(({ pid }) => pid)).toEqual(pids.slice(3));
+    const read = readsDuring(() => expect(held.left(5)).toEqual(all.slice(0, 5)));
+    expect(read.filter((path) => path.endsWith("/stat")).length).toBeLessThan(20);
   });
 
   test("has not left who ends while it is looked at", async () => {

@@ -5,9 +5,10 @@
 // The kernel ends the first process when the leader dies, and the leader when the server does.
 import type { Clock } from "../../ports/clock.ts";
 import type { HeldTree, LaunchPlan, Leader, Leftover, Verified } from "../containment/containment.ts";
+import { DESCENDANTS_MAX } from "../limits.ts";
 import { askGroup, askTerminal } from "./polite-signal.ts";
 import { until } from "./poll-until.ts";
-import { childrenOf, descendantsOf, type Identity, identityOf, presenceOf, statOf } from "./proc.ts";
+import { childrenOf, descendantsOf, type Identity, identityOf, PROC, presenceOf, statOf } from "./proc.ts";
 import { sendGroup } from "./signal.ts";
 
 /** What every namespace keeps back when it begins to count anew. Without these on top, the cap would shrink. */
@@ -33,7 +34,7 @@ export function holdNamespace(leader: Leader, plan: LaunchPlan, clock: Clock): H
       // The same, at once: most trees are in one group, and are dead with this.
       sendGroup(first, "SIGKILL");
     },
-    left: () => leftIn(first, command.pid),
+    left: (max) => leftIn(first, command.pid, max),
     verify: async (waitMs, wakes): Promise<Verified> => {
       const gone = await until(() => presenceOf(first) === "gone", { clock, waitMs, wakes });
       return { killed: 0, left: gone ? [] : [first.pid, ...descendantsOf(first.pid)] };
@@ -41,9 +42,10 @@ export function holdNamespace(leader: Leader, plan: LaunchPlan, clock: Clock): H
   };
 }
 
-function leftIn(first: Identity, command: number): readonly Leftover[] {
-  return descendantsOf(first.pid).flatMap((pid) => {
-    if (pid === command) return [];
+function leftIn(first: Identity, command: number, max = DESCENDANTS_MAX): readonly Leftover[] {
+  // The command, and `max` others.
+  const pids = descendantsOf(first.pid, PROC, max + 1).filter((pid) => pid !== command);
+  return pids.slice(0, max).flatMap((pid) => {
     const stat = statOf(pid);
     return typeof stat === "string" ? [] : [{ pid, asked: stat.group === first.pid }];
   });

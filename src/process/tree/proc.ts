@@ -72,7 +72,10 @@ export function pinsGroup(leader: Identity, root: string = PROC): Presence {
  * The living children of one process, of whichever of its threads. The kernel may leave somebody out while others exit,
  * so an empty answer proves nothing.
  */
-export function childrenOf(pid: number, root: string = PROC): readonly number[] {
+export const childrenOf = (pid: number, root: string = PROC): readonly number[] => [...livingChildren(pid, root)];
+
+/** Each is looked at when it is wanted. */
+function* livingChildren(pid: number, root: string): Generator<number> {
   const tasks = list(`${root}/${pid}/task`);
   const lists = tasks.map((task) => read(`${root}/${pid}/task/${task}/children`));
   // A kernel may be built without these lists. Then, and only then, everybody is asked for their parent.
@@ -80,7 +83,7 @@ export function childrenOf(pid: number, root: string = PROC): readonly number[] 
   const pids = bare
     ? pidsIn(list(root)).filter((one) => isChild(one, pid, root))
     : lists.flatMap((one) => (typeof one === "string" ? [] : pidsIn(one.toString("latin1").split(" "))));
-  return pids.filter((one) => isAlive(one, root));
+  for (const one of pids) if (isAlive(one, root)) yield one;
 }
 
 /** Everybody below one process, nearest first, itself excluded. At most `max`. */
@@ -88,11 +91,11 @@ export function descendantsOf(pid: number, root: string = PROC, max = DESCENDANT
   const found = new Set<number>();
   const open = [pid];
   for (const parent of open) {
-    for (const child of childrenOf(parent, root)) {
+    for (const child of livingChildren(parent, root)) {
       // A pid that is reused while we walk could lead in a circle.
       if (child === pid || found.has(child)) continue;
-      if (found.size >= max) return [...found];
       found.add(child);
+      if (found.size >= max) return [...found];
       open.push(child);
     }
   }
