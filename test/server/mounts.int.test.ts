@@ -1,7 +1,7 @@
 // Belay mounted in the servers people have. For every route of the table and every mount, whoever may not ask is
 // refused, and nothing is asked on their behalf; a new route is tested here without a word about it.
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, request, type Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { serve as serveHono } from "@hono/node-server";
@@ -15,7 +15,7 @@ import { TOKEN_SCOPES } from "../../src/http/transport/http-exchange.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
 import { openBelay } from "../../src/sdk/belay.ts";
 import { recordingControl } from "../fixtures/recording-control.ts";
-import { bodyOf, idsOf, pathOf } from "./samples.ts";
+import { bodyOf, type Ids, idsOf, pathOf } from "./samples.ts";
 
 const require = createRequire(import.meta.url);
 const express = require("express");
@@ -121,8 +121,15 @@ const MOUNTS: Readonly<Record<string, (control: BelayControl) => Promise<string>
   },
 };
 
+interface Attempt {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly ids?: Ids;
+  readonly query?: string;
+  readonly body?: string;
+}
+
 interface Attack {
-  readonly init: (name: RouteName, route: Route) => { headers?: Record<string, string>; ids?: string } | undefined;
+  readonly init: (name: RouteName, route: Route) => Attempt | undefined;
   readonly status: number;
   /** Guesses are told to wait after a while. */
   readonly later?: number;
@@ -144,7 +151,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "another tenant's ids": {
     // A key alone is the sender's own: what it names is looked for among the sender's sessions.
     init: (_, { path }) =>
-      paramsOf(path).every((param) => param === "key") ? undefined : { headers: as("acme"), ids: "other" },
+      paramsOf(path).every((param) => param === "key") ? undefined : { headers: as("acme"), ids: idsOf("other") },
     status: 404,
   },
   "a tenant's token for the whole server": {
@@ -156,6 +163,23 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     status: 401,
     later: 429,
   },
+  "a tenant's token for the operator's session of the same name": {
+    init: (_, { path }) =>
+      paramsOf(path).some((param) => param === "session" || param === "process")
+        ? { headers: as("acme"), ids: { ...idsOf(undefined), session: "ses_acme", process: "proc_acme.1" } }
+        : undefined,
+    status: 404,
+  },
+  "a prompt that interrupts, from a token that may not cancel": {
+    init: (name) =>
+      name === "promptSession"
+        ? { headers: as("no-cancel"), body: JSON.stringify({ prompt: "stop that", delivery: "interrupt" }) }
+        : undefined,
+    status: 403,
+  },
+  "a Host that is not the host's": { init: () => ({ headers: { ...as("house"), host: "evil.example" } }), status: 421 },
+  "a page without an origin": { init: () => ({ headers: { ...as("house"), origin: "null" } }), status: 403 },
+  "a token in the query": { init: () => ({ headers: JSON_TYPE, query: "token=house" }), status: 400 },
   "a page of another site": {
     init: () => ({ headers: { ...as("house"), "sec-fetch-site": "cross-site" } }),
     status: 403,
@@ -169,6 +193,20 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
+/** By Node's own client: fetch() sends no Host of a program's choice. */
+async function statusOf(base: string, route: Route, { headers, ids, query, ...attempt }: Attempt): Promise<number> {
+  const path = pathOf(route, ids ?? idsOf(undefined));
+  const target = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
+  const body = attempt.body ?? bodyOf(route) ?? (isMutation(route) ? "{}" : undefined);
+  // Of a DELETE with a body this client sends no length by itself.
+  const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+  const asked = request(base + target, { method: route.method, headers: { ...headers, ...length } });
+  asked.end(body);
+  const [answer] = await once(asked, "response");
+  answer.destroy();
+  return answer.statusCode;
+}
+
 describe.each(Object.entries(MOUNTS))("G35: mounted in %s, every route refuses", (_, mount) => {
   test.each(Object.entries(ATTACKS))("%s", async (_, { init, status, later = status }) => {
     const { control, calls } = recordingControl("ses_other.a");
@@ -180,12 +218,8 @@ describe.each(Object.entries(MOUNTS))("G35: mounted in %s, every route refuses",
       const attack = init(name, route);
       if (attack === undefined) continue;
       tried += 1;
-      const { headers = {}, ids } = attack;
-      const body = bodyOf(route) ?? (isMutation(route) ? "{}" : undefined);
-      const asked = { method: route.method, headers, ...(body === undefined ? {} : { body }) };
-      const answer = await fetch(base + pathOf(route, idsOf(ids)), asked);
-      await answer.body?.cancel();
-      if (![status, later].includes(answer.status)) found.push(`${name}: ${answer.status}, not ${status}`);
+      const answer = await statusOf(base, route, attack);
+      if (![status, later].includes(answer)) found.push(`${name}: ${answer}, not ${status}`);
     }
     expect(found).toEqual([]);
     expect(calls).toEqual([]);
