@@ -176,7 +176,7 @@ describe("the server's note", () => {
     expect(readdirSync(home.dir)).toEqual(["server.json"]);
   });
 
-  test("G38: that was copied with its directory names no server; one in a directory that was renamed still does", () => {
+  test("G38: that was copied with its directory names no server; in one that was renamed it still does", () => {
     const home = fresh("original");
     writeServer(home, note);
     const copy = openDataDir({ home: join(folder, "copy"), env: {} });

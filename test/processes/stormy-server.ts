@@ -1,5 +1,5 @@
-// A Belay beside fork storms: cancels a quiet tree again and again, then the storms themselves, and prints how long each
-// took from the cancel to its settlement, as JSON. Ends itself if that takes too long.
+// A Belay beside fork storms: cancels a quiet tree again and again, then the storms themselves, and prints how long
+// each took from the cancel to its settlement, as JSON. Ends itself if that takes too long.
 import { join } from "node:path";
 import type { ProcessHandle } from "../../src/engine/process/process-handle.ts";
 import { openBelay } from "../../src/sdk/belay.ts";

@@ -34,7 +34,7 @@ export function mustBeOwnSocket({ dir }: DataDir, socket: string): void {
   const directory = statSync(dir, { throwIfNoEntry: false });
   const owner = directory?.uid ?? process.getuid?.();
   if (found.uid !== owner) {
-    const problem = `${socket} belongs to another user (uid ${found.uid}), so the server of ${dir} does not listen there.`;
+    const problem = `${socket} belongs to another user (uid ${found.uid}): the server of ${dir} does not listen there.`;
     throw refused(problem, "If you mean that server, name its socket: --socket PATH.");
   }
   if (owner !== process.getuid?.()) return;

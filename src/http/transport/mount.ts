@@ -48,7 +48,7 @@ export class Mount {
     const body = given.body ?? parsedBody(message);
     const exchange = new NodeExchange({
       ...{ id: this.#nextId(), via: "fetch", message, response, sender: "sending", clock, basePath },
-      ...{ actor: given.actor, parsed: body },
+      ...{ actor: given.actor, parsed: body, url: sentAddress(message, basePath) },
     });
     response.on("error", () => {});
     response.once("close", () => exchange.leave());
@@ -80,6 +80,19 @@ function parsedBody(message: IncomingMessage): unknown {
   const body: unknown = "body" in message ? message.body : undefined;
   return !message.readableDidRead && isEmptyObject(body) ? undefined : body;
 }
+
+/**
+ * The address as it was sent, where the host has taken off more than the place of the mount, as Nest does for a
+ * middleware of a module: the rest says nothing.
+ */
+function sentAddress(message: IncomingMessage, basePath: string | undefined): string | undefined {
+  const sent: unknown = "originalUrl" in message ? message.originalUrl : undefined;
+  if (basePath === undefined || typeof sent !== "string") return undefined;
+  return isBelow(sent, basePath) && !isBelow(message.url ?? "", basePath) ? sent : undefined;
+}
+
+const isBelow = (url: string, basePath: string): boolean =>
+  url.startsWith(basePath) && ["", "/", "?"].includes(url.charAt(basePath.length));
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Buffer.isBuffer(value) && Object.keys(value).length === 0;

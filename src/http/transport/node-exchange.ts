@@ -23,6 +23,8 @@ export interface Arrival {
   /** Whether the sender waits to be told before it sends the body (`Expect: 100-continue`). */
   readonly sender: "sending" | "waiting";
   readonly clock: Clock;
+  /** The address, where another server has shortened that of the message. */
+  readonly url?: string | undefined;
   /** Where it is mounted in another server. */
   readonly basePath?: string | undefined;
   /** Who asks, if that server knows. */
@@ -48,7 +50,7 @@ export class NodeExchange implements HttpRequest {
 
   constructor(arrival: Arrival) {
     const { message, id, via, sender } = arrival;
-    const { path, query } = targetOf(message);
+    const { path, query } = targetOf({ url: arrival.url ?? message.url ?? "" });
     this.#arrival = arrival;
     this.id = id;
     this.via = via;
@@ -63,7 +65,8 @@ export class NodeExchange implements HttpRequest {
 
   /** What is wrong with the request line, before anybody reads it. */
   get flaw(): Denial | undefined {
-    return targetFlaw(this.#arrival.message);
+    const { message, url = message.url ?? "" } = this.#arrival;
+    return targetFlaw({ url, method: message.method });
   }
 
   get signal(): AbortSignal {
@@ -219,7 +222,7 @@ export function parsedBody(parsed: unknown, isRead: boolean, bytesMax: number): 
 }
 
 /** What stands in the request line, undecoded. */
-export function targetOf({ url = "" }: IncomingMessage): Pick<HttpRequest, "path" | "query"> {
+export function targetOf({ url = "" }: Pick<IncomingMessage, "url">): Pick<HttpRequest, "path" | "query"> {
   const mark = url.indexOf("?");
   return {
     path: mark === -1 ? url : url.slice(0, mark),
@@ -227,7 +230,7 @@ export function targetOf({ url = "" }: IncomingMessage): Pick<HttpRequest, "path
   };
 }
 
-export function targetFlaw({ url = "", method }: IncomingMessage): Denial | undefined {
+export function targetFlaw({ url = "", method }: Pick<IncomingMessage, "url" | "method">): Denial | undefined {
   if (url.length > TARGET_CHARS_MAX) return new Denial(414, "invalid", "The address of this request is too long.");
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return undefined;
   return new Denial(400, "invalid", "The request names a whole address where a path belongs. This is no proxy.");

@@ -30,7 +30,7 @@ test("G36: a line answers a question only if it was begun once the question had 
   expect(begun.map((ms) => view.wasSeen(id, ms))).toEqual([false, false, false, true]);
 });
 
-test("G36: where a terminal does not report when a line was begun, an answer ends with the code of its question", () => {
+test("G36: where a terminal does not report when a line was begun, an answer ends with its question's code", () => {
   const given = ["k7qx", "m3tz"];
   const { view, ask, lines } = asking(() => given.shift() ?? "");
   const [first, second] = ["ask_1", "ask_2"] as [QuestionId, QuestionId];
