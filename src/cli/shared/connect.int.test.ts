@@ -166,6 +166,13 @@ describe("the server of this home", () => {
     expect(shown).toEqual([]);
   });
 
+  test("whose socket cannot be looked at is not running", async () => {
+    symlinkSync("belay.sock", join(home, "belay.sock"));
+    expect(await refused({ home })).toMatchObject({
+      ...{ code: "disconnected", message: expect.stringContaining("No server is running") },
+    });
+  });
+
   test("that starts is waited for while it holds the lock", async () => {
     const lock = takeLock(join(home, "belay.db"));
     onTestFinished(() => lock.release());

@@ -1,7 +1,7 @@
 // Whether the server of a data directory is the one that listens at an address or a socket. The token of the directory
 // is sent to no other: while the server is down, any program of this machine may listen there, a command of an agent
 // included.
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { ControlError } from "../../core/errors.ts";
 import { mustBeOurs, refused, refuseReplaceable } from "../../http/auth/private-directory.ts";
 import { type DataDir, readServer } from "../../sdk/data-dir.ts";
@@ -26,12 +26,13 @@ export function mustBeServerOf(home: DataDir, url: URL): void {
 
 /**
  * Throws if another user could have put a socket where the server of the directory has its own. A socket belongs to the
- * user whose program listens on it. One that is not there is not checked.
+ * user whose program listens on it. One that is not there, or may not be looked at, is not checked: no connection can
+ * be made to it either.
  */
 export function mustBeOwnSocket({ dir }: DataDir, socket: string): void {
-  const found = statSync(socket, { throwIfNoEntry: false });
+  const found = statsOf(socket);
   if (found === undefined) return;
-  const directory = statSync(dir, { throwIfNoEntry: false });
+  const directory = statsOf(dir);
   const owner = directory?.uid ?? process.getuid?.();
   if (found.uid !== owner) {
     const problem = `${socket} belongs to another user (uid ${found.uid}): the server of ${dir} does not listen there.`;
@@ -39,6 +40,14 @@ export function mustBeOwnSocket({ dir }: DataDir, socket: string): void {
   }
   if (owner !== process.getuid?.()) return;
   for (const path of directory === undefined ? [socket] : [dir, socket]) refuseReplaceable(path);
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 const portOf = ({ port, protocol }: URL): string => port || (protocol === "https:" ? "443" : "80");
