@@ -58,9 +58,9 @@ export function refuseWritableParents(path: string): void {
 /** The same for a path that links lead to: whoever replaces one of them replaces the path. */
 export function refuseReplaceable(path: string): void {
   const own = process.getuid?.();
-  for (const link of linksOf(path)) {
+  for (const link of own === undefined ? [] : linksOf(path)) {
     const { uid } = lstatSync(link);
-    if (own !== undefined && uid !== own && uid !== 0) throw replaceable(path, `${link} belongs to another user, who`);
+    if (uid !== own && uid !== 0) throw replaceable(path, `${link} belongs to another user, who`);
     refuseWritableParents(link);
   }
   refuseWritableParents(realpathSync(path));
