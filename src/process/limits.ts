@@ -56,10 +56,10 @@ export const STALL_MS_MAX = 1_000;
 export const STUCK_THREADS_MAX = 4;
 
 /**
- * So many processes that a command has left are looked at, to find out whether they still need their time. Beside fork
- * storms each look takes a millisecond, in the thread that receives stops. More is a storm: it has its time, unseen.
+ * So many processes of a tree are looked at at once while it ends. Beside fork storms each look takes milliseconds, in
+ * the thread that receives stops. A command that leaves more is a storm: what was asked of it has its time, unseen.
  */
-export const LEFTOVERS_MAX = 64;
+export const LEFTOVERS_MAX = 16;
 
 /** How many descendants are looked up one by one. More is a storm, and a storm is met by scanning. */
 export const DESCENDANTS_MAX = 4_096;

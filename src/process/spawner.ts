@@ -297,7 +297,7 @@ class TreeSpawner implements OpenSpawner {
     if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
     const tree = this.#containment.hold(toLeader(started, identity), plan);
     ledger.spawned(plan.id, tree.identity);
-    const { held, share } = yieldTo(tree, plan, this.#cpuGroups);
+    const { held, share } = yieldTo(tree, plan, { tier: this.#containment.tier, groups: this.#cpuGroups });
     const capture: Capture = new Capture({
       ...{ dir, clock: this.#options.clock },
       outputBytesMax: plan.limits.outputBytesMax,

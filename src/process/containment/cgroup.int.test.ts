@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog.ts";
+import { readsDuring } from "../../../test/fixtures/vanishing-process.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
-import { FORCE_WAIT_MS } from "../limits.ts";
+import { FORCE_WAIT_MS, LEFTOVERS_MAX } from "../limits.ts";
 import { childrenOf, identityOf, type Seen } from "../tree/proc.ts";
 import { SharedScan } from "../tree/shared-scan.ts";
 import { cgroup, countsProcesses, endCgroup } from "./cgroup.ts";
@@ -218,6 +219,28 @@ describe("a tree in a control group", () => {
     await clock.advance(200);
     expect(await verified).toEqual({ killed: 0, left: [12, 13] });
     expect(told).toEqual([]);
+  });
+
+  test("G40: that has many members is looked at a few at a time, and in the end at all of them", async () => {
+    const { asLeader } = await trees();
+    const { containment, clock } = made();
+    containment.wrap(plan).prepare?.();
+    put("cgroup.events", "populated 1\n");
+    // Numbers that no process can have.
+    const pids = Array.from({ length: 3 * LEFTOVERS_MAX - 1 }, (_, index) => 4_194_305 + index);
+    put("cgroup.procs", pids.map((pid) => `${pid}\n`).join(""));
+    const held = containment.hold(asLeader, plan);
+    const looked = (paths: readonly string[]): number =>
+      new Set(paths.filter((one) => /^\/proc\/4194\d{3}\/stat$/.test(one))).size;
+    let verified: Promise<unknown> = Promise.resolve();
+    const first = await readsDuring(() => {
+      verified = held.verify(1_000, []);
+    });
+    expect(looked(first)).toBe(LEFTOVERS_MAX);
+    const later = await readsDuring(() => clock.advance(100));
+    expect(looked([...first, ...later])).toBe(pids.length);
+    await clock.advance(900);
+    expect(await verified).toEqual({ killed: 0, left: pids });
   });
 
   test("that nobody could look for afterwards is not said to be gone, and the watchdog keeps it", async () => {

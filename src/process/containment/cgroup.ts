@@ -12,7 +12,7 @@ import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { quote } from "../launch/command-line.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
-import { FORCE_WAIT_MS } from "../limits.ts";
+import { FORCE_WAIT_MS, LEFTOVERS_MAX } from "../limits.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
 import { askGroup, askTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
@@ -104,7 +104,7 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: CgroupOptions, 
       const end = clock.elapsed() + waitMs;
       const [verified, empty] = await Promise.all([
         held.verify(waitMs, wakes),
-        until(() => isEnded(path), { clock, waitMs: end - clock.elapsed(), wakes }),
+        until(endOf(path), { clock, waitMs: end - clock.elapsed(), wakes }),
       ]);
       if (!empty) return { killed: verified.killed, left: membersOf(path) };
       if (verified.left.length === 0 || verified.unverified === true) forget();
@@ -145,7 +145,7 @@ function holdCgroup(
     },
     verify: async (waitMs, wakes) => {
       const end = clock.elapsed() + waitMs;
-      const empty = await until(() => isEnded(path), { clock, waitMs, wakes });
+      const empty = await until(endOf(path), { clock, waitMs, wakes });
       if (!empty) return { killed: 0, left: membersOf(path) };
       // Who may write to the group's parent can leave it. One look, because nobody else can be there.
       const verified = await marked.end(Math.max(end - clock.elapsed(), LOOK_MS_MIN), 1);
@@ -165,7 +165,7 @@ const LOOK_MS_MIN = 100;
 export async function endCgroup(path: string | undefined, clock: Clock): Promise<void> {
   if (path === undefined || !existsSync(path)) return;
   write(`${path}/cgroup.kill`, "1");
-  await until(() => isEnded(path), { clock, waitMs: FORCE_WAIT_MS });
+  await until(endOf(path), { clock, waitMs: FORCE_WAIT_MS });
   removeTree(path);
   if (existsSync(path)) throw new Error(`${path} still has members.`);
 }
@@ -180,15 +180,22 @@ export const countsProcesses = (parent: string): boolean =>
   (read(`${parent}/cgroup.subtree_control`) ?? "").split(/\s+/).includes("pids");
 
 /**
- * Whether no process is left. Each that is gets a signal: `cgroup.kill` passes over a process whose first thread
+ * A look whether no process is left. Each that is gets a signal: `cgroup.kill` passes over a process whose first thread
  * has ended while others go on. Each is looked up again after its identity, so that no stranger has its pid by then.
+ * One look is at a few, and the next one at those that follow.
  */
-function isEnded(path: string): boolean {
-  if (!isPopulated(path)) return true;
-  const members = membersOf(path).flatMap((pid) => identityOf(pid) ?? []);
-  const still = new Set(membersOf(path));
-  for (const one of members) if (still.has(one.pid)) send(one, "SIGKILL");
-  return false;
+function endOf(path: string): () => boolean {
+  let from = 0;
+  return () => {
+    if (!isPopulated(path)) return true;
+    const all = membersOf(path);
+    if (from >= all.length) from = 0;
+    const members = all.slice(from, from + LEFTOVERS_MAX).flatMap((pid) => identityOf(pid) ?? []);
+    from += LEFTOVERS_MAX;
+    const still = new Set(membersOf(path));
+    for (const one of members) if (still.has(one.pid)) send(one, "SIGKILL");
+    return false;
+  };
 }
 
 /** Also counts groups that were made below. A group that is gone has nobody. */

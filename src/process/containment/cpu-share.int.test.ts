@@ -59,7 +59,7 @@ test("shares that a killed server has left are removed, and nothing else", () =>
 const groups = sharesBySession() ? findCpuGroups() : undefined;
 
 test.skipIf(groups === undefined)(
-  "G40: a command runs in a group with a small share, gets a large one when it is killed, and leaves none behind",
+  "G40: a command runs in a group with a small share, and leaves none behind",
   async () => {
     const spawner = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism: "group" });
     const id = `proc_share.${process.pid}` as const;

@@ -78,7 +78,7 @@ describe("a tree in a namespace", () => {
     const held = holdNamespace(leader, plan, manualClock());
     const all = held.left();
     expect(all.map(({ pid }) => pid)).toEqual(pids.slice(3));
-    const read = readsDuring(() => expect(held.left(5)).toEqual(all.slice(0, 5)));
+    const read = await readsDuring(() => expect(held.left(5)).toEqual(all.slice(0, 5)));
     expect(read.filter((path) => path.endsWith("/stat")).length).toBeLessThan(20);
   });
 
