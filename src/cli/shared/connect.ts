@@ -144,7 +144,7 @@ interface HolderSearch {
   unreachable(holder: Holder): ControlError;
 }
 
-/** A data directory: its sockets, then the address of its note. What a note names counts only if its process has the lock. */
+/** A data directory: its sockets, then the address of its note. A note counts only if its process has the lock. */
 const ofDirectory = (home: DataDir): HolderSearch => ({
   home,
   store: home.storeFile,
