@@ -177,7 +177,10 @@ describe("an approval", () => {
       // A shutdown with no time at all leaves the run as a crash would.
       await before.belay.close(mode === "park" ? {} : { limitMs: 0 });
       const belay = await openBelay({ agent: callsThenTells([write(done)]), store });
-      onTestFinished(() => void belay.close());
+      // In front of the removal of its file: what is registered last is called first.
+      onTestFinished(async () => {
+        await belay.close();
+      });
       const [still] = await asked(belay.session(before.session.id));
       expect(still?.id).toBe(question?.id);
       await belay.questions.allow(question?.id ?? "");
