@@ -55,9 +55,13 @@ const suites: readonly Step[] = [
   suite("store faults", "test/faults/main.ts", "--pairs", 2_000, "--seed", seed),
   suite("process trees", "test/trees/main.ts", "--rounds", 5, "--seed", seed),
   suite("process trees of a killed server", "test/trees/main.ts", "--rounds", 2, "--parent-kill", "--seed", seed),
+  suite("renamed symbols, moved files, retitled tests", "test/rename/main.ts", "--seed", seed),
+];
+
+/** The same of those that mostly wait. */
+const waitingSuites: readonly Step[] = [
   suite("mutants", "test/mutate/main.ts", "--sample", "--seed", seed + 1),
   suite("steady load with retention", "test/steady/main.ts", "--minutes", 2, "--seed", seed),
-  suite("renamed symbols, moved files, retitled tests", "test/rename/main.ts", "--seed", seed),
 ];
 
 /** Tracks at a time: the first prints as it goes, and the others get the processor time that it leaves. */
@@ -75,7 +79,7 @@ const LANES: Readonly<Record<string, () => Promise<void>>> = {
   },
   slow: async () => {
     await runTrack([prepare, program("runtimes the tests need", "test/runtimes/install.ts")], false);
-    await beside([tests("slow tests", "slow")], suites);
+    await beside([tests("slow tests", "slow")], suites, waitingSuites);
   },
 };
 
@@ -94,8 +98,8 @@ if (failures.length > 0) print(`\nfailed (again: BELAY_TEST_SEED=${seed}):\n${fa
 print(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
-async function beside(main: readonly Step[], background: readonly Step[]): Promise<void> {
-  await Promise.all([runTrack(main, false), runTrack(background, true)]);
+async function beside(main: readonly Step[], ...background: readonly (readonly Step[])[]): Promise<void> {
+  await Promise.all([runTrack(main, false), ...background.map((track) => runTrack(track, true))]);
 }
 
 /** One after the other. */
