@@ -1,6 +1,7 @@
 // All commands of the command line, and how their help looks. What a command does is loaded when it is asked for:
 // `belay --help` starts neither a database nor an engine.
 import { type Argument, Command, type Help } from "commander";
+import { version } from "../system/version.ts";
 import { acpCommand } from "./commands/acp/acp-command.ts";
 import { acpFrontCommand } from "./commands/acp-front/acp-front-command.ts";
 import { answerCommand } from "./commands/answer/answer-command.ts";
@@ -37,7 +38,6 @@ import { versionCommand } from "./commands/version/version-command.ts";
 import { fullName } from "./shared/examples.ts";
 import { exitHelp } from "./shared/exit-help.ts";
 import { optionFirst, unknownCommand, usageError } from "./shared/usage-error.ts";
-import { version } from "./shared/version.ts";
 
 /** In the order in which they are listed. */
 const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {

@@ -46,7 +46,7 @@ export async function withEnd<T extends Stopped>(
 ): Promise<T> {
   if (waitMs === 0 || receipt.kind !== "stopping") return receipt;
   const last = await inPieces<Stopped>(connection, { ...request, waitMs }, (one) => !isLimit(one));
-  // Asked again it may have ended long ago, and is told so in other words.
+  // By the next request it may have ended long ago: then the receipt says so in another form.
   if (last.kind === "settled") return { ...receipt, ended: { kind: "settled", outcome: last.outcome } };
   const ended = last.ended?.kind === "limit" ? { ...last.ended, waitMs } : last.ended;
   return { ...receipt, ...(ended === undefined ? {} : { ended }) };

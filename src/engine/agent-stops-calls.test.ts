@@ -1,4 +1,4 @@
-// Agent code stops one of its own calls: by its id, or by a signal that it gave the call. The same path as any cancel.
+// Agent code stops a call: by its id, or by a signal that it gave the call. The same path as any cancel.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { CallResult, LiveCall, Turn } from "../ports/agent.ts";
@@ -47,7 +47,7 @@ describe("turn.cancel()", () => {
     expect(log.filter(({ type }) => type === "inbox.added")).toEqual([]);
   });
 
-  test("can name a user, and reminds the model unless it is told not to", async () => {
+  test("can name a user, and reminds the model by default", async () => {
     const { log } = await turnThat(async (turn) => {
       const begun = Promise.withResolvers<string>();
       const slow = turn.call("slow", {}, (call) => {
@@ -106,6 +106,21 @@ describe("the signal of a call", () => {
     );
     expect(value).toMatchObject({ kind: "cancelled", reason: { kind: "policy" }, begun: false });
     expect([begun, log.filter(({ type }) => type === "call.settled").length]).toEqual([0, 1]);
+  });
+
+  test("stops it while it waits for an approval: the question is withdrawn, and it never begins", async () => {
+    const stop = new AbortController();
+    const { belay } = await openTestBelay({
+      go: async (turn) =>
+        JSON.stringify(await turn.call("slow", {}, () => "done", { signal: stop.signal, approval: true })),
+    });
+    const session = await belay.createSession();
+    const run = session.prompt("go");
+    await expect.poll(() => session.questions()).toHaveLength(1);
+    stop.abort(new Error("not needed"));
+    expect(await run.outcome).toEqual({ kind: "completed" });
+    expect(JSON.parse(await run.text())).toMatchObject({ kind: "cancelled", begun: false });
+    expect(await session.questions()).toEqual([]);
   });
 
   test("is not listened to once the call is over", async () => {

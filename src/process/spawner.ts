@@ -262,13 +262,13 @@ class TreeSpawner implements OpenSpawner {
       return this.#hold({ request, plan, wrapped, started, dir });
     } catch (error) {
       // What has not died stays in the ledger until it has: otherwise the next life would not find it.
-      const takeBack = (): Promise<void> =>
+      const cleanUp = (): Promise<void> =>
         endCgroup(wrapped.cgroup, clock).then(
           () => undo.all(),
           () => {},
         );
-      if (started === undefined || (await abandon(started, clock))) await takeBack();
-      else void gone(started).then(takeBack);
+      if (started === undefined || (await abandon(started, clock))) await cleanUp();
+      else void gone(started).then(cleanUp);
       this.#noteShortage(error);
       if (error instanceof ControlError) throw error;
       throw new ControlError("not_started", `"${plan.argv[0]}" was not started: ${messageOf(error)}`, { cause: error });

@@ -102,10 +102,14 @@ function checkStore(store: Partial<Record<string, unknown>> & object): void {
   throw invalid(`\`store\` is no store: it lacks ${missing.map((name) => `\`${name}()\``).join(", ")}.`);
 }
 
-const STORE_METHODS: readonly (keyof Store)[] = [
-  ...(["append", "load", "read", "grown", "run", "call", "process", "processes", "runs", "session"] as const),
-  ...(["sessions", "ids", "unattended", "claim", "renew", "release", "trim", "close"] as const),
-];
+type RequiredOf<T> = { [K in keyof T]-?: undefined extends T[K] ? never : K }[keyof T];
+
+/** By the type of a store, so that none is missing here. */
+const STORE_METHODS = Object.keys({
+  ...{ append: true, load: true, read: true, grown: true, run: true, call: true, process: true, processes: true },
+  ...{ runs: true, session: true, sessions: true, ids: true, unattended: true, claim: true, renew: true },
+  ...{ release: true, trim: true, close: true },
+} satisfies Readonly<Record<RequiredOf<Store>, true>>);
 
 function checkServe(serve: unknown, store: string | Store): void {
   if (serve !== undefined && typeof serve !== "boolean") throw invalid("`serve` must be true or false.");

@@ -1,4 +1,4 @@
-// Functions that a host gives us to be told something: called so that they can hurt nobody.
+// Listeners of the host, called so that an error of theirs harms nothing here.
 import type { Notify } from "../ports/hooks.ts";
 
 export const processNotices =
@@ -6,7 +6,7 @@ export const processNotices =
   (message: string, warning?: true): void =>
     notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
 
-/** Whoever listens cannot hurt what they listen to: neither by throwing nor by a promise that fails. */
+/** A listener that cannot harm its caller, neither by an error that it throws nor by a promise that rejects. */
 export function harmless<A extends readonly unknown[]>(
   listener: ((...told: A) => void) | undefined,
   hurt: (error: unknown, ...told: A) => void,

@@ -2,7 +2,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 
-/** Loaded on demand: a program with a store of its own does not load ours. */
+/** Loaded on demand: a program that brings its store does not load ours. */
 export async function openStore(place: string, clock: Clock): Promise<Store> {
   if (place === ":memory:") {
     const { MemoryStore } = await import("../store/memory/memory-store.ts");

@@ -25,6 +25,16 @@ async function compact(turn: Turn): Promise<string> {
 const lastingStore = (): MemoryStore =>
   Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
 
+/** A turn that reads the transcript, and what it read. */
+function reader(): { readonly look: (turn: Turn) => Promise<string>; readonly seen: () => readonly Message[] } {
+  let read: readonly Message[] = [];
+  const look = async (turn: Turn): Promise<string> => {
+    read = await turn.transcript();
+    return "looked";
+  };
+  return { look, seen: () => read };
+}
+
 describe("trim()", () => {
   test("removes events of a log that is shorter than 256 events, and says how many", async () => {
     const { belay } = await openTestBelay();
@@ -60,11 +70,7 @@ describe("trim()", () => {
   });
 
   test("G17: a model that has made a summary keeps it, and everything since", async () => {
-    let seen: readonly Message[] = [];
-    const look = async (turn: Turn): Promise<string> => {
-      seen = await turn.transcript();
-      return "looked";
-    };
+    const { look, seen } = reader();
     const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
     const session = await belay.createSession();
@@ -77,18 +83,14 @@ describe("trim()", () => {
     await belay.close();
     const again = await openTestBelay({ look }, { store });
     await again.belay.session(session.id).prompt("look").outcome;
-    expect(seen[0]).toMatchObject({ role: "user", text: "compact" });
-    expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
-    expect(seen.filter(({ role }) => role === "user")).toHaveLength(4);
-    expect(seen.some((one) => one.role === "note")).toBe(false);
+    expect(seen()[0]).toMatchObject({ role: "user", text: "compact" });
+    expect(seen()[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
+    expect(seen().filter(({ role }) => role === "user")).toHaveLength(4);
+    expect(seen().some((one) => one.role === "note")).toBe(false);
   });
 
   test("G17: a session that an earlier version has stored keeps its summary", async () => {
-    let seen: readonly Message[] = [];
-    const look = async (turn: Turn): Promise<string> => {
-      seen = await turn.transcript();
-      return "looked";
-    };
+    const { look, seen } = reader();
     const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
     const session = await belay.createSession();
@@ -110,28 +112,24 @@ describe("trim()", () => {
       limit: "summary",
     });
     await again.belay.session(session.id).prompt("look").outcome;
-    expect(seen[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
+    expect(seen()[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
   });
 
   test("G17: a model without a summary begins with a whole run, and is told of the removal", async () => {
-    let seen: readonly Message[] = [];
-    const look = async (turn: Turn): Promise<string> => {
-      seen = await turn.transcript();
-      return "looked";
-    };
+    const { look, seen } = reader();
     const { belay } = await openTestBelay({ look });
     const session = await belay.createSession();
     await talked(session, 3);
     const [newest] = await session.runs();
     await session.trim(newest?.acceptedAt ?? 1);
     await session.prompt("look").outcome;
-    expect(seen.map((one) => (one.role === "user" ? one.text : one.role))).toEqual([
+    expect(seen().map((one) => (one.role === "user" ? one.text : one.role))).toEqual([
       "note",
       "run 3",
       "assistant",
       "look",
     ]);
-    expect(seen[0]).toMatchObject({ item: { text: expect.stringContaining("were removed") } });
+    expect(seen()[0]).toMatchObject({ item: { text: expect.stringContaining("were removed") } });
   });
 
   test("G30: the text of a run that was removed is an error, not an empty text", async () => {

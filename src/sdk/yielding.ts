@@ -1,13 +1,13 @@
 // What a program is given by Belay: each promise settles through the gate that yields to the event loop. Agent code may
-// hold the Belay it runs in, and a loop over `session.explain()` must starve nobody, as one over `turn.ask()` must not.
+// hold the Belay it runs in: a loop over `session.explain()` must starve nothing, as one over `turn.ask()` must not.
 import { ignoreUnhandled } from "../engine/process/process-handle.ts";
 import { GatedPages, type YieldGate } from "../engine/yield-gate.ts";
 
 type Method = (this: object, ...given: unknown[]) => unknown;
 
 /**
- * Puts what the methods and getters of a class answer behind the gate, if it is awaited. `unheard`: those whose failure
- * need not be heard by anybody, such as a stop that nobody waits for.
+ * Puts what the methods and getters of a class answer behind the gate, if it is awaited. `unheard`: those whose
+ * rejection does not end the program if it is not handled, such as that of a stop without a waiter.
  */
 export function yieldEach<T extends object>(
   type: { readonly prototype: T },

@@ -17,7 +17,7 @@ describe("commands with --store", { timeout: 60_000 }, () => {
     expect((await shell.belay("ps", ...STORE)).out).toMatch(/run_\w+ +run +running/);
     expect((await shell.belay("stop-all", "--yes", ...STORE)).code).toBe(0);
     expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
-    // Nobody has it open: the file itself is looked at.
+    // No program has it open: the file itself is read.
     expect((await shell.belay("ps", ...STORE)).code).toBe(0);
     const after = shell.command("find", shell.home, "-name", "*.sock");
     await after.ended;

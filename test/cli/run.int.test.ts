@@ -142,7 +142,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(full.err).toMatch(/run_\S+ completed[\s\S]*cannot be written/);
     });
 
-    test("--detach is refused: nobody would carry on", async () => {
+    test("--detach is refused: nothing would carry on", async () => {
       const { code, err } = await new Shell().belay(...HERE, "--detach", "say hello");
       expect(code).toBe(EXIT_CODE.invalid);
       expect(err).toContain("belay serve");

@@ -1,4 +1,4 @@
-// Stops beside fork storms, in a program of its own: this one is starved by them as the server is.
+// Stops beside fork storms, in a separate program: this one is starved by them as the server is.
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The package as it is published, in a project of its own: built, beside what it depends on.
+// The package as it is published, in a separate project: built, beside what it depends on.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -60,8 +60,8 @@ export async function openControl(
 ): Promise<Connection> {
   const home = openDataDir({ home: options.home, env });
   const found = await findServer(options, home, { patienceMs, signal });
-  if (found === "nobody" && options.store !== undefined) return throughStore(options.store);
-  if (found === "nobody") throw noServer(home);
+  if (found === "none" && options.store !== undefined) return throughStore(options.store);
+  if (found === "none") throw noServer(home);
   const { place, isSilent } = found;
   const token = tokenOf(options, env, place);
   if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
@@ -97,10 +97,10 @@ async function findServer(
   options: ConnectionOptions,
   home: DataDir,
   limits: WaitLimits,
-): Promise<FoundServer | "nobody"> {
+): Promise<FoundServer | "none"> {
   const place = namedPlace(options, home);
-  if (options.store !== undefined) return whoHas(ofStore(options.store, home), limits);
-  if (place === undefined) return whoHas(ofDirectory(home), limits);
+  if (options.store !== undefined) return findHolder(ofStore(options.store, home), limits);
+  if (place === undefined) return findHolder(ofDirectory(home), limits);
   const presence = await presenceOf(addressOf(place));
   if (presence === "absent") throw noServerAt(nameOf(place));
   if (presence === "silent") sayWaiting(nameOf(place));
@@ -184,7 +184,7 @@ function ownSocket(file: string): readonly ServerPlace[] {
 }
 
 /** The program that has a store open, by every way that is known. One that has the lock and starts is waited for. */
-async function whoHas(search: HolderSearch, { patienceMs, signal }: WaitLimits): Promise<FoundServer | "nobody"> {
+async function findHolder(search: HolderSearch, { patienceMs, signal }: WaitLimits): Promise<FoundServer | "none"> {
   const { holderOf } = await import("./store-holder.ts");
   const began = systemClock.elapsed();
   for (let isTold = false; ; ) {
@@ -199,7 +199,7 @@ async function whoHas(search: HolderSearch, { patienceMs, signal }: WaitLimits):
       sayWaiting(nameOf(place));
     }
     if (busy !== undefined) return { place: busy, isSilent: true };
-    if (holder === undefined) return "nobody";
+    if (holder === undefined) return "none";
     const waitedMs = systemClock.elapsed() - began;
     const isOver = waitedMs >= patienceMs || (waitedMs >= search.restoredMs && isOlder(holder, search.socketMs));
     if (isOver) throw search.unreachable(holder);
@@ -309,7 +309,7 @@ const isLoopback = ({ hostname }: URL): boolean =>
 /**
  * The token that was named, else that of the environment, else that of the home. The last one is only for the server
  * of that home, and that of the environment only for an address that was typed. A socket wants none: who may open it
- * may ask, and a token that somebody keeps in the environment for another server would only be refused.
+ * may ask, and a token in the environment that is for another server would only be refused.
  */
 function tokenOf(options: ConnectionOptions, env: Environment, { url, home }: ServerPlace): string | undefined {
   if (options.tokenFile !== undefined) return readToken(options.tokenFile);

@@ -67,7 +67,7 @@ function type(...words: readonly string[]): Promise<Said> {
   });
 }
 
-/** A run whose program was killed in the middle of it, in a file of its own. */
+/** A run whose program was killed in the middle of it, in a file that no other test uses. */
 async function leftLive(): Promise<{ readonly runId: string; readonly sessionId: string }> {
   file = join(folder, "left.db");
   const words = ["run", "--local", "--home", folder, "--agent", AGENT, "--store", file, "wait here"];
@@ -103,7 +103,7 @@ describe("looking", () => {
   });
 });
 
-test("a stop is recorded, says that nobody is at work, and is carried out by the next server", async () => {
+test("a stop is recorded, says that no server is at work, and is carried out by the next one", async () => {
   const { code, out } = await type("stop-all", "--reason", "enough");
   expect(code).toBe(0);
   expect(out).toContain(`${queued}  withdrawn`);

@@ -11,7 +11,7 @@ export interface CallStop {
   readonly remind: boolean;
 }
 
-/** What an agent says of a stop without saying whose it is: a rule of its own. */
+/** The reason of a stop for which an agent gives a note alone. */
 export const byRule = (note: string): CancelReason => ({ kind: "policy", note: String(cutReason(note)) });
 
 export function checkCallStop(id: string, given: CallCancelOptions = {}): CallStop {

@@ -44,7 +44,7 @@ export abstract class RunWork extends LiveWork {
   readonly lane: SessionState;
   /** The agent or tool has returned. */
   hasReturned = false;
-  /** It waited for something that a shutdown has ended: what it does with that end is no result of its own. */
+  /** It waited for something that a shutdown has ended: what it does with that end is not a result. */
   protected isCutOff = false;
   /** Processes whose end it has received: no later turn is given them. */
   protected heard: ProcessId[] | undefined = undefined;

@@ -55,7 +55,7 @@ export function refuseWritableParents(path: string): void {
   }
 }
 
-/** The same for a path that links lead to: whoever replaces one of them replaces the path. */
+/** The same for a path that links lead to: a user who can replace one of them can replace the path. */
 export function refuseReplaceable(path: string): void {
   const own = process.getuid?.();
   for (const link of own === undefined ? [] : linksOf(path)) {

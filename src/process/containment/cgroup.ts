@@ -160,7 +160,7 @@ const LOOK_MS_MIN = 100;
 
 /**
  * Ends a control group that an earlier server or a start that failed has left, and removes it. A process that has
- * closed its pipes is a member until the kernel has taken it out, so this waits, and rejects if somebody stays.
+ * closed its pipes is a member until the kernel has taken it out, so this waits, and rejects if a member is left.
  */
 export async function endCgroup(path: string | undefined, clock: Clock): Promise<void> {
   if (path === undefined || !existsSync(path)) return;

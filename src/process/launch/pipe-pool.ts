@@ -37,7 +37,7 @@ export class PipePool {
   #closed = false;
 
   /**
-   * `dir` is made, and is nobody else's; what is left in it of an earlier life is removed. `bare`: it stays
+   * `dir` is made, and used for nothing else; what is left in it of an earlier life is removed. `bare`: it stays
    * empty, where a socket can be opened by name and named pipes are not known to work, and in Bun, which does not read
    * them.
    */

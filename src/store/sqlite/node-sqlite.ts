@@ -1,7 +1,7 @@
 // SQLite as Node.js has it. Everything of ours that opens a database takes it from here.
 //
-// Some versions say of it that it is experimental as soon as it is loaded, on the terminal of whoever runs the program.
-// What we use of it is tried on each of them, so that is not passed on.
+// Some versions print a warning, when it is loaded, that it is experimental. What we use of it is tested with each of
+// them, so that warning is dropped.
 import type { DatabaseSync as NodeDatabase } from "node:sqlite";
 import { ControlError } from "../../core/errors.ts";
 

@@ -8,9 +8,9 @@ import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { withPackage } from "../../../core/optional-package.ts";
 import { openDataDir } from "../../../sdk/data-dir.ts";
+import { version } from "../../../system/version.ts";
 import { digestOf } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
-import { version } from "../../shared/version.ts";
 import { type AcpFlags, amongEditors, withEditor } from "../acp/acp.ts";
 import { shellQuoted } from "../serve/serve-greeting.ts";
 

@@ -12,6 +12,7 @@ import type { AcpAgentOptions } from "../../../protocols/acp/agent/acp-agent.ts"
 import { type EditorLine, editorLine } from "../../../protocols/acp/transport/stdio.ts";
 import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
+import { version } from "../../../system/version.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
 import { type Redactor, redactor } from "../../../telemetry/redactor.ts";
@@ -25,7 +26,6 @@ import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import type { GivenAgent, RuntimePlan } from "../../shared/server/runtime.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
-import { version } from "../../shared/version.ts";
 import { ACP_GRACE_MS, type AtEnd, EditorDisconnect, EXIT_MS_MAX } from "./editor-disconnect.ts";
 import { printTerminalNotice } from "./terminal-notice.ts";
 

@@ -12,6 +12,7 @@ import type { Audit } from "../../../protocols/bridge/audit.ts";
 import { type BridgeOptions, runBridge } from "../../../protocols/bridge/bridge.ts";
 import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
+import { version } from "../../../system/version.ts";
 import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import type { LineForm } from "../../../telemetry/log-line.ts";
@@ -28,7 +29,6 @@ import { serveStore, socketDirectory } from "../../shared/server/store-service.t
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
-import { version } from "../../shared/version.ts";
 
 export interface BridgeFlags extends ConnectionOptions, AgentFlags {
   readonly onHangup: "cancel" | "park";

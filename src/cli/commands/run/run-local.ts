@@ -5,6 +5,7 @@ import { ControlError, messageOf } from "../../../core/errors.ts";
 import type { Notice } from "../../../ports/hooks.ts";
 import { type DataDir, makeDataDir, openDataDir, socketOf } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
+import { version } from "../../../system/version.ts";
 import { openLog } from "../../../telemetry/log.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
 import { connectionArguments } from "../../shared/connection-arguments.ts";
@@ -17,7 +18,6 @@ import { isServerWaiting } from "../../shared/server/next-server.ts";
 import type { RuntimePlan } from "../../shared/server/runtime.ts";
 import { holderOf } from "../../shared/store-holder.ts";
 import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
-import { version } from "../../shared/version.ts";
 import type { RunPlace } from "./run.ts";
 import { type RunFlags, refuseAgent } from "./run-options.ts";
 
@@ -120,8 +120,8 @@ class Opener {
 }
 
 /**
- * The runs of programs that joined this one are not cut off: it stays until they have ended, or is told to leave. A
- * server that waits takes them over instead; else runs that join one after the other would keep it waiting.
+ * The runs of programs that joined this one are not cut off: it stays until they have ended, or until it has to
+ * leave. A server that waits takes them over instead; else runs that join one after the other would keep it waiting.
  */
 async function atRest({ works: { belay } }: ComposedServer, home: DataDir, leave: Promise<unknown>): Promise<void> {
   let isLeaving = false;

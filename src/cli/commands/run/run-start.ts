@@ -80,6 +80,6 @@ const isHosted = ({ home }: RunFlags): boolean =>
 
 /** Without a server a run lives as long as this program. */
 const cannotDetach = (): ControlError =>
-  new ControlError("invalid", "No server is running, so nobody would carry on with a detached run.", {
+  new ControlError("invalid", "No server is running, so nothing would carry on with a detached run.", {
     hint: "Start one with: belay serve. Then: belay run --detach …",
   });

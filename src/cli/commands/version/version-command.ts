@@ -1,10 +1,10 @@
 // `belay version`: which Belay this is.
 import { Command } from "commander";
+import { version } from "../../../system/version.ts";
 import { act } from "../../shared/action.ts";
 import { withJson } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { version } from "../../shared/version.ts";
 
 export function versionCommand(): Command {
   const command = new Command("version").description("which Belay this is").action((flags: { readonly json?: true }) =>

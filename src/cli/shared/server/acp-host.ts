@@ -9,8 +9,8 @@ import type { SessionId } from "../../../core/model/ids.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
 import type { DataDir, HostKind } from "../../../sdk/data-dir.ts";
+import { version } from "../../../system/version.ts";
 import type { Log } from "../../../telemetry/log.ts";
-import { version } from "../version.ts";
 import type { ComposedServer } from "./compose-server.ts";
 
 /** Connections of editors share one name, and each follows all of its sessions. */

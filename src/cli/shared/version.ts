@@ -1,2 +1,0 @@
-// Which Belay this is.
-export { version } from "../../system/version.ts";
