@@ -1,4 +1,4 @@
-// The same tricks as in typed-ahead.int.test.ts, at the other surfaces that ask a person: the hands-on demo and
+// The same tricks as in typed-ahead.slow.test.ts, at the other surfaces that ask a person: the hands-on demo and
 // `belay approve`; and a terminal whose size changes while a question is open.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";

@@ -9,8 +9,9 @@ interface LossHandlers {
 }
 
 /**
- * Listens instead of the listeners that would leave with 0: that would say that the run has completed. Any other error
- * is theirs. The answer gives them back their place.
+ * Listens instead of the listeners that end the program: that would cut off a run that goes on in it, and say of others
+ * that they have completed. Words that a full disk has not taken are reported when the program ends. The answer gives
+ * the listeners back their place.
  */
 export function onLostStdout({ unread, hangup }: LossHandlers): () => void {
   const { stdout } = process;
@@ -19,7 +20,6 @@ export function onLostStdout({ unread, hangup }: LossHandlers): () => void {
     const loss = stdoutLoss(error);
     if (loss === "unread") unread();
     else if (loss === "hangup") hangup();
-    else for (const other of others) other.call(stdout, error);
   };
   stdout.removeAllListeners("error").on("error", listen);
   return () => {

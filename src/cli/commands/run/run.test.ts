@@ -87,6 +87,24 @@ test("if it does not come back at all, the answer is read from the run", async (
   expect(err()).toMatch(/cannot be followed: This token may not read/);
 });
 
+test("G15: a disk that is full behind stdout does not cut the run off", async () => {
+  const clock = manualClock();
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  const prepare = await seenThrough(async function* (own) {
+    for await (const event of own) {
+      if (event.type === "turn.requested") process.stdout.emit("error", full);
+      yield event;
+    }
+  });
+  const exits = vi.fn();
+  process.stdout.on("error", exits);
+  onTestFinished(() => void process.stdout.off("error", exits));
+  const err = heardOn(process.stderr);
+  expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
+  expect(exits).not.toHaveBeenCalled();
+  expect(err()).toMatch(/run_\S+ completed/);
+});
+
 test("what a slow reader of stdout has not read is not fetched, and is not lost however long it takes", async () => {
   const clock = manualClock();
   let fetched = 0;
