@@ -14,6 +14,7 @@ import {
   settleTurn,
 } from "../../test/fixtures/commands.ts";
 import type { CallId, RunId } from "../core/model/ids.ts";
+import { systemClock } from "../system/system-clock.ts";
 import { type Given, given } from "../testing/given.ts";
 import { explain } from "./explain.ts";
 import { SessionState } from "./log/session-state.ts";
@@ -171,7 +172,7 @@ test("G36: what a call waits for before it begins is told by the worker that car
   const lane = new SessionState("ses_1");
   lane.durable = given(...running("run_a"), call("call_a.1"), call("call_a.2")).lane;
   const request = { name: "tool", input: null, execute: () => 1 };
-  const make = (id: CallId): LiveCall => new LiveCall({} as WorkHost, lane, id, "tool", request);
+  const make = (id: CallId): LiveCall => new LiveCall({ clock: systemClock } as WorkHost, lane, id, "tool", request);
   lane.works.push(make("call_a.1"), Object.assign(make("call_a.2"), { waits: "slot" }));
   const { live } = explain(lane, { worker: "wrk_1", processes: [], times: new Map(), mode: undefined, hasSlot: true });
   expect(live?.calls.map((one) => one.waits)).toEqual([undefined, "slot"]);

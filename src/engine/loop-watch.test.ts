@@ -108,6 +108,6 @@ test("a blocked event loop is in a notice, and in the explanation of its session
   house.clock.wakeAfter(1_300);
   expect(house.notices).toEqual([{ type: "blocked", works: [{ sessionId, runId, work: "turn" }], ms: 1_300 }]);
   const lane = house.engine.lanes.get(sessionId);
-  const beside = { worker: house.engine.worker, processes: [], times: lane.times, mode: undefined, hasSlot: true };
+  const beside = { worker: house.engine.worker, processes: [], times: new Map(), mode: undefined, hasSlot: true };
   expect(explain(lane, beside).live?.blocked).toEqual({ work: "turn", ms: 1_300, at: house.clock.now() });
 });

@@ -8,7 +8,7 @@
 import type { Command } from "../../core/model/command.ts";
 import type { Delta } from "../../core/model/delta.ts";
 import type { Event } from "../../core/model/event.ts";
-import type { CallId, RunId, Seq, SessionId, Work } from "../../core/model/ids.ts";
+import type { RunId, Seq, SessionId, Work } from "../../core/model/ids.ts";
 import { emptyLane, type Lane } from "../../core/model/lane.ts";
 import type { MemoChange } from "../../core/model/memo.ts";
 import type { Coverage } from "../../core/policy/covers.ts";
@@ -92,8 +92,8 @@ export class SessionState {
   processOrdinal = 0;
   /** How often in a row another writer was faster. */
   moves = 0;
-  /** Since when the live run and its calls go on, by the wall clock. */
-  readonly times = new Map<RunId | CallId, number>();
+  /** When the live run began here, by the wall clock. */
+  runSince: number | undefined = undefined;
   /** The last time that work of a run held up the event loop. */
   blocked: ({ readonly runId: RunId } & BlockedExplained) | undefined = undefined;
   /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */

@@ -13,6 +13,7 @@ import {
 import type { Recorded } from "../../core/model/event.ts";
 import type { CallRequest } from "../../ports/agent.ts";
 import type { HookedCall, Hooks, Notice } from "../../ports/hooks.ts";
+import { systemClock } from "../../system/system-clock.ts";
 import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { SessionState } from "../log/session-state.ts";
@@ -38,7 +39,8 @@ const log = past.events.map((event, index): Recorded => ({ ...event, seq: index 
 function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): SessionState {
   const lane = new SessionState("ses_1");
   const request: CallRequest = { name: "", input: null, execute: () => 1 };
-  for (const [id, name] of calls) lane.works.push(new LiveCall({} as WorkHost, lane, id, name, request));
+  for (const [id, name] of calls)
+    lane.works.push(new LiveCall({ clock: systemClock } as WorkHost, lane, id, name, request));
   return lane;
 }
 const lane = (): SessionState => laneWith(["call_a.1", "build"], ["call_a.2", "test"]);

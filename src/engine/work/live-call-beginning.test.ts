@@ -41,7 +41,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     const state = given(...running("run_1"), wanted("call_1.1")).lane;
     Object.assign(lane, { phase: "ready", decided: state, durable: state });
     const live = new LiveCall(hostWith(own), lane, "call_1.1", "tool", request);
-    const result = live.result();
+    const result = live.resultBehind({ pass: (call) => call() });
     return { live, lane, result, begun };
   };
 

@@ -15,6 +15,7 @@ import type { HookedCall, Verdict } from "../../ports/hooks.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import type { SessionState } from "../log/session-state.ts";
 import { CallProcesses } from "../process/work-processes.ts";
+import type { YieldGate } from "../yield-gate.ts";
 import { CallFacade } from "./call-facade.ts";
 import { failure, stoppedLike, toResult } from "./call-result.ts";
 import { byRule } from "./call-stop.ts";
@@ -39,14 +40,22 @@ export class LiveCall extends RunWork {
   #changes: string[] | undefined = undefined;
   #giveBack: () => void = ignore;
   #unheed: () => void = ignore;
+  /** The promise that the turn was given, and what settles it behind the gate of the turn. */
+  #result: Promise<CallResult> | undefined = undefined;
+  #turnGate: Pick<YieldGate, "pass"> | undefined = undefined;
   #answer: (result: CallResult) => void = ignore;
-  #fail: (error: unknown) => void = ignore;
+  #reject: (error: unknown) => void = ignore;
 
   constructor(host: WorkHost, lane: SessionState, id: CallId, name: string, request: Request, mayHaveBegun = false) {
     super(host, lane, id, name);
     this.begun = mayHaveBegun ? undefined : false;
     this.#request = request;
-    this.input = typeof request === "function" ? null : request.input;
+    if (typeof request === "function") {
+      this.input = null;
+      return;
+    }
+    this.input = request.input;
+    this.since = host.clock.now();
   }
 
   /** A call that cannot be interrupted is not signalled once it has begun: it has the grace period to finish. */
@@ -63,17 +72,21 @@ export class LiveCall extends RunWork {
     return typeof request === "function" || request.interruptible !== false;
   }
 
-  /** Resolves once the call's end is durable. Asked for once, by the turn that called. */
-  result(): Promise<CallResult> {
-    return new Promise((resolve, reject) => {
+  /** Settles once the call's end is durable, behind the gate of the turn that called. Called once. */
+  resultBehind(gate: Pick<YieldGate, "pass">): Promise<CallResult> {
+    this.#turnGate = gate;
+    this.#result = new Promise((resolve, reject) => {
       this.#answer = resolve;
-      this.#fail = reject;
+      this.#reject = reject;
     });
+    return this.#result;
   }
 
   /** It never came into being: the run takes no new calls, or the store could not record it. */
   refuse(error: unknown): void {
-    this.#fail(toControlError(error));
+    // A rejection that the agent does not handle does not end the program.
+    this.#result?.catch(ignore);
+    this.#turnGate?.pass(() => this.#reject(toControlError(error)));
   }
 
   begin(): void {
@@ -301,8 +314,8 @@ export class LiveCall extends RunWork {
   #settle(recorded: Promise<CallEnd>): void {
     this.#unheed();
     recorded.then(
-      (end) => this.#answer(toResult(end)),
-      (error: unknown) => this.#fail(toControlError(error)),
+      (end) => this.#turnGate?.pass(() => this.#answer(toResult(end))),
+      (error: unknown) => this.refuse(error),
     );
   }
 

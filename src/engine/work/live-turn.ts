@@ -19,7 +19,7 @@ import { failure, stoppedLike, toResult } from "./call-result.ts";
 import { checkCallStop } from "./call-stop.ts";
 import { LiveCall } from "./live-call.ts";
 import { RunWork, type WorkHost } from "./run-work.ts";
-import type { Ended } from "./scope.ts";
+import type { Ended, Returns } from "./scope.ts";
 import { TurnFacade } from "./turn-facade.ts";
 import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } from "./turn-result.ts";
 
@@ -31,7 +31,10 @@ interface Finished {
   readonly calls: readonly LiveCall[];
 }
 
-export class LiveTurn extends RunWork {
+/** Mostly there is no half character: shared. */
+const NO_HALF = { text: "", reasoning: "" } as const;
+
+export class LiveTurn extends RunWork implements Returns {
   declare readonly id: TurnId;
   /** As it was when the turn began. */
   readonly run: Run;
@@ -40,7 +43,7 @@ export class LiveTurn extends RunWork {
   #came: readonly Prompt[];
   #dropped = 0;
   /** Models' streams may break between the halves of a character: the first one waits here for the second. */
-  readonly #half = { text: "", reasoning: "" };
+  #half: Readonly<Record<Kind, string>> = NO_HALF;
   /** How many characters of reasoning it has emitted. */
   #thought = 0;
   #calls = 0;
@@ -57,23 +60,14 @@ export class LiveTurn extends RunWork {
   begin(): void {
     // Behind the gate: an agent that asks for turn after turn, and awaits nothing, would not let the event loop turn.
     this.gate.pass(() => {
-      const { watch } = this.host.budget;
-      watch?.began(this);
-      void this.scope
-        .execute(() => this.#execute())
-        .then((ended) => {
-          watch?.ended(this);
-          this.#ended(ended);
-        });
+      this.host.budget.watch?.began(this);
+      void this.scope.execute(() => this.host.agent(new TurnFacade(this)), this).then((ended) => this.#ended(ended));
     });
   }
 
-  async #execute(): Promise<unknown> {
-    try {
-      return await this.host.agent(new TurnFacade(this));
-    } finally {
-      this.hasReturned = true;
-    }
+  returned(): void {
+    this.hasReturned = true;
+    this.host.budget.watch?.ended(this);
   }
 
   abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void {
@@ -213,7 +207,7 @@ export class LiveTurn extends RunWork {
     if (this.phase !== "live" && this.phase !== "stopping") return; // Abandoned: it has no effect any more.
     const whole = this.#half[kind] + given;
     const cut = /[\ud800-\udbff]/.test(whole.slice(-1)) ? whole.length - 1 : whole.length;
-    this.#half[kind] = whole.slice(cut);
+    if (cut < whole.length || this.#half !== NO_HALF) this.#half = { ...this.#half, [kind]: whole.slice(cut) };
     this.#say(whole.slice(0, cut).toWellFormed(), kind);
   }
 
@@ -238,23 +232,40 @@ export class LiveTurn extends RunWork {
     host.feeds.delta(lane.id, kind === "text" ? delta : { ...delta, kind }, lane.durable.head);
   }
 
-  async call(name: string, given: JsonInput, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
-    const request = checkCall({ ...options, name, input: given as Json, execute });
+  /** Settles behind the gate. */
+  call(name: string, given: JsonInput, execute: Execute, options: CallOptions = {}): Promise<CallResult> {
+    let request: CallRequest;
+    try {
+      request = checkCall({ ...options, name, input: given as Json, execute });
+    } catch (error) {
+      return this.gate.settle(() => Promise.reject(error));
+    }
     // @fault finished-call-repeated
     if (this.run.recoveries > 0 && options.again !== "begin") {
-      const recorded = await this.#recorded(name, request.input, options);
-      if (recorded !== undefined) return recorded;
+      return this.gate.settle(async () => {
+        return (await this.#recorded(name, request.input, options)) ?? this.#begin(name, request);
+      });
     }
+    return this.#begin(name, request);
+  }
+
+  #begin(name: string, request: CallRequest): Promise<CallResult> {
     const run = this.#now();
-    const asked = this.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
+    const reason = this.scope.reason ?? (run?.phase === "stopping" ? run.reason : undefined);
     const callId = this.#nextCallId();
-    // Nothing new begins once a stop was asked for, whether or not it is recorded yet.
-    if (asked !== undefined) return toResult({ callId, outcome: { kind: "cancelled", reason: asked }, begun: false });
+    // Nothing new begins once a stop was requested, whether or not it is recorded yet.
+    if (reason !== undefined) {
+      const unbegun = toResult({ callId, outcome: { kind: "cancelled", reason }, begun: false });
+      return this.gate.settle(() => Promise.resolve(unbegun));
+    }
     // It may have ended while the log was read, and a later turn must not get its calls.
     // @fault call-of-an-ended-turn
-    if (this.phase === "ended") throw new ControlError("busy", `${this.id} has ended and begins no new calls.`);
+    if (this.phase === "ended") {
+      const busy = new ControlError("busy", `${this.id} has ended and begins no new calls.`);
+      return this.gate.settle(() => Promise.reject(busy));
+    }
     const live = new LiveCall(this.host, this.lane, callId, name, request);
-    const result = live.result();
+    const result = live.resultBehind(this.gate);
     // What was said before it stands before it in the log, for whoever reads it again.
     void this.#keep();
     this.#request(live, request);
@@ -342,8 +353,8 @@ export class LiveTurn extends RunWork {
   #hush(): void {
     for (const kind of ["text", "reasoning"] as const) {
       this.#say(this.#half[kind].toWellFormed(), kind);
-      this.#half[kind] = "";
     }
+    this.#half = NO_HALF;
     this.#cancelExtend?.();
   }
 

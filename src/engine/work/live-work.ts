@@ -31,6 +31,8 @@ export abstract class LiveWork {
   stopping: StoppingWork | undefined = undefined;
   /** What it waits for, if it is live and has done nothing yet. */
   waits: CallWaitsFor | undefined = undefined;
+  /** When a call was requested, by the wall clock; undefined if that was before this worker took its session over. */
+  since: number | undefined = undefined;
   /** False: nothing of it has been done, in this life or an earlier one. */
   begun: boolean | undefined = undefined;
 

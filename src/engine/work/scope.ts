@@ -48,6 +48,11 @@ export interface Firing {
   fire(): void;
 }
 
+/** Is called in the tick in which its work has returned or thrown. */
+export interface Returns {
+  returned(): void;
+}
+
 /** When the signals of cancelled scopes fire: now, or, of a bulk stop, soon. */
 export interface Signals {
   fire(scope: Firing): void;
@@ -113,7 +118,7 @@ export class Scope implements Firing {
   }
 
   /** Carries out work as this scope itself. Never rejects. */
-  async execute<T>(work: (scope: Scope) => Promise<T> | T): Promise<Ended<T>> {
+  async execute<T>(work: (scope: Scope) => Promise<T> | T, owner?: Returns): Promise<Ended<T>> {
     if (this.#reason !== undefined) return { kind: "cancelled", reason: this.#reason };
     try {
       // Work that finished although it was asked to stop has finished: completion beats cancel.
@@ -121,6 +126,8 @@ export class Scope implements Firing {
     } catch (error) {
       // Not "does this error smell of an abort?" but "had we asked it to stop?".
       return this.#reason === undefined ? { kind: "failed", error } : stopped(this.#reason, error);
+    } finally {
+      owner?.returned();
     }
   }
 }

@@ -14,21 +14,24 @@ export type Times = ReadonlyMap<RunId | CallId, number>;
 /** How far back calls are looked for: one that began earlier in a run this long is told without its time. */
 const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
 
-/** Notes the times of what was recorded, and forgets those of what has ended. */
+/** Notes when the live run began. Calls know it themselves. */
 export function noteTimes(lane: SessionState, events: readonly Recorded[]): void {
   for (const event of events) {
-    if (event.type === "run.started" || event.type === "run.recovered") lane.times.set(event.runId, event.at);
-    else if (event.type === "call.requested") lane.times.set(event.callId, event.at);
-    else if (event.type === "call.settled") lane.times.delete(event.callId);
-    else if (event.type === "run.settled") lane.times.delete(event.runId);
+    if (event.type === "run.started" || event.type === "run.recovered") lane.runSince = event.at;
+    else if (event.type === "run.settled") lane.runSince = undefined;
   }
 }
 
 /** A store in trouble costs the times, not the explanation. */
 export async function runningSince(store: Store, lane: SessionState): Promise<Times> {
   const { live } = lane.durable;
-  if (live === undefined || lane.times.has(live.id)) return lane.times;
   const times = new Map<RunId | CallId, number>();
+  if (live === undefined) return times;
+  if (lane.runSince !== undefined) {
+    times.set(live.id, lane.runSince);
+    for (const { id, since } of lane.works) if (since !== undefined) times.set(id as CallId, since);
+    return times;
+  }
   await readTimes(store, lane, times).catch(() => undefined);
   return times;
 }

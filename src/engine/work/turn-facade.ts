@@ -88,9 +88,7 @@ export class TurnFacade implements Turn {
   get call(): Turn["call"] {
     // What its function returns is checked when it has returned; its type is what the caller says it is.
     return (name, input, execute, options) =>
-      this.#turn.gate.settle(
-        () => this.#turn.call(name, input, execute as Execute, options) as Promise<CallResult<never>>,
-      );
+      this.#turn.call(name, input, execute as Execute, options) as Promise<CallResult<never>>;
   }
 
   get cancel(): Turn["cancel"] {
