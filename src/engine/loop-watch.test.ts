@@ -26,7 +26,7 @@ function watched() {
   return { clock, watch, reports, threads };
 }
 
-const work = (name: string): Watched => ({ sessionId: "ses_1", runId: "run_1", name });
+const work = (name: string): Watched => ({ sessionId: "ses_1", runId: "run_1", name, liveAt: -1, namedAt: 0 });
 
 test("the thread is started with the first work, and ended with the engine", () => {
   const { watch, threads, clock } = watched();

@@ -17,6 +17,10 @@ export interface Watched {
   readonly sessionId: SessionId;
   readonly runId: RunId;
   readonly name: string;
+  /** Where it stands among what is live; -1 while it is not. */
+  liveAt: number;
+  /** The place of its name in the shared memory; 0: it has none. */
+  namedAt: number;
 }
 
 /** What the thread is given. `form`: of the line it writes. */
@@ -43,8 +47,8 @@ interface Parts {
 export class LoopWatch {
   readonly #parts: Parts;
   readonly #memory = new WatchMemory();
-  /** With the place of its name. */
-  readonly #live = new Map<Watched, number>();
+  /** In no order. An array, not a set, for the reason given in `unanswered-batches.ts`. */
+  readonly #live: Watched[] = [];
   /** Whose name is in which place. */
   readonly #places: (Watched | undefined)[] = [];
   /** The live work that is listed, for when none was entered since. */
@@ -61,7 +65,7 @@ export class LoopWatch {
 
   /** Code of this work is about to run for the first time. */
   began(work: Watched): void {
-    this.#live.set(work, 0);
+    if (work.liveAt === -1) work.liveAt = this.#live.push(work) - 1;
     if (this.#phase === "unused") {
       this.#phase = "watching";
       this.#thread = this.#parts.start(this.#memory.shared);
@@ -80,17 +84,21 @@ export class LoopWatch {
   }
 
   #placeOf(work: Watched): number {
-    const known = this.#live.get(work) ?? 0;
-    if (known !== 0 && this.#places[known] === work) return known;
-    const place = this.#memory.name(nameOf(work));
-    this.#places[place] = work;
-    if (this.#live.has(work)) this.#live.set(work, place);
-    return place;
+    if (work.namedAt !== 0 && this.#places[work.namedAt] === work) return work.namedAt;
+    work.namedAt = this.#memory.name(nameOf(work));
+    this.#places[work.namedAt] = work;
+    return work.namedAt;
   }
 
   /** No code of it runs any more. */
   ended(work: Watched): void {
-    this.#live.delete(work);
+    const { liveAt } = work;
+    if (liveAt === -1) return;
+    work.liveAt = -1;
+    const last = this.#live.pop();
+    if (last === undefined || last === work) return;
+    this.#live[liveAt] = last;
+    last.liveAt = liveAt;
   }
 
   close(): void {
@@ -102,11 +110,11 @@ export class LoopWatch {
 
   #beat(): void {
     if (this.#memory.blocked) this.#report();
-    const live = this.#live.size > 0;
+    const live = this.#live.length > 0;
     this.#beatAt = this.#parts.clock.elapsed();
     this.#memory.beat(live);
     this.#entered = undefined;
-    this.#listed = first(this.#live.keys(), NAMED_MAX);
+    this.#listed = this.#live.slice(0, NAMED_MAX);
     this.#memory.list(this.#listed.map(nameOf).join(", "));
     this.#clearTimer = live ? this.#parts.clock.after(BEAT_MS, () => this.#beat(), "idle") : undefined;
   }
@@ -150,15 +158,6 @@ export function loopWatch(
     notify({ type: "blocked", works: named, ms });
   };
   return new LoopWatch({ clock, start, blocked });
-}
-
-function first<T>(all: Iterable<T>, countMax: number): readonly T[] {
-  const some: T[] = [];
-  for (const one of all) {
-    if (some.length === countMax) break;
-    some.push(one);
-  }
-  return some;
 }
 
 /** Undefined: no thread can be started here, as in a bundle that has only one file. */

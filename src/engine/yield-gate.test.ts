@@ -246,7 +246,7 @@ describe("G12: an agent that polls without a pause does not starve timers", () =
 
 describe("the gate", () => {
   const STOPPED: GateOwner = {
-    ...{ sessionId: "ses_1", runId: "run_1" },
+    ...{ sessionId: "ses_1", runId: "run_1", liveAt: -1, namedAt: 0 },
     name: "turn",
     scope: { reason: { kind: "user" } },
   };

@@ -18,10 +18,11 @@ export function yieldEach<T extends object>(
   for (const name of Reflect.ownKeys(members)) {
     const member = Object.getOwnPropertyDescriptor(members, name)?.value as PropertyDescriptor;
     const { value, get } = member;
+    const isUnheard = unheard.includes(name as keyof T);
     const behind = (of: Method): Method =>
       function (...given) {
         const answer = answered(gateOf(this as T), of.apply(this, given));
-        if (answer instanceof Promise && unheard.includes(name as keyof T)) void ignoreUnhandled(answer);
+        if (isUnheard && answer instanceof Promise) void ignoreUnhandled(answer);
         return answer;
       };
     if (typeof value === "function") Object.defineProperty(type.prototype, name, { ...member, value: behind(value) });

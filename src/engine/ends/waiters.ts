@@ -9,6 +9,7 @@ import type { Outcome } from "../../core/model/cancel.ts";
 import type { Recorded } from "../../core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId } from "../../core/model/ids.ts";
 import type { QuestionOutcome } from "../../core/model/question.ts";
+import { RenewedMap } from "../../core/renewed-map.ts";
 import type { ProcessResult } from "../../ports/spawner.ts";
 import { resultOf } from "../process/process-manager.ts";
 
@@ -25,9 +26,9 @@ type Release<Id> = (end: EndOf<Id> | "absent" | undefined) => void;
 type AnyRelease = Release<Awaited>;
 
 export class Waiters {
-  readonly #waiting = new Map<Awaited, AnyRelease | AnyRelease[]>();
+  readonly #waiting = new RenewedMap<Awaited, AnyRelease | AnyRelease[]>();
   /** The last outcomes recorded here: they can be asked for when the store is closed. */
-  readonly #recent = new Map<RunId, Outcome>();
+  readonly #recent = new RenewedMap<RunId, Outcome>();
 
   /** How many ids are waited for. */
   get size(): number {

@@ -12,6 +12,7 @@ import type { RunId, Seq, SessionId, WorkerId } from "../../core/model/ids.ts";
 import { emptyLane, evolve, type Lane } from "../../core/model/lane.ts";
 import { MemoSet } from "../../core/model/memo-set.ts";
 import type { Resume } from "../../core/policy/decide-run.ts";
+import { RenewedMap } from "../../core/renewed-map.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Loaded, Store } from "../../ports/store.ts";
 import { orLimit } from "../process/process-handle.ts";
@@ -42,7 +43,7 @@ export class SessionRegistry {
   /** What lanes that were let go still have on its way to the store: a last batch, or the release of the lease. */
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
-  readonly #homes = new Map<RunId, SessionId>();
+  readonly #homes = new RenewedMap<RunId, SessionId>();
   /** The last number of a process in lanes that were lost with a batch that may still land: it is not used again. */
   readonly #ordinals = new Map<SessionId, number>();
 

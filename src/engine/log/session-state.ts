@@ -59,6 +59,8 @@ export interface Flight {
   isUnwritten?: true;
   /** The store has answered: reading the log shows whether it was written. */
   isAnswered?: true;
+  /** Where it stands among those that the store has not answered. */
+  place?: number | undefined;
 }
 
 const NO_WAITERS: readonly (() => void)[] = [];

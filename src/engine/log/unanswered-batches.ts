@@ -1,13 +1,22 @@
-// Batches that the store has not answered, oldest first: one timer for all of them.
+// Batches that the store has not answered: one timer for all of them.
+//
+// An array, not a map: a map that is filled and emptied all the time makes new tables, the old ones refer to the new
+// ones, and every batch then survives until the next major garbage collection.
 import { STORE_WAIT_MS } from "../../core/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreLimit } from "./bounded-store.ts";
 import type { Flight, SessionState } from "./session-state.ts";
 
+interface Unanswered {
+  readonly lane: SessionState;
+  readonly flight: Flight;
+}
+
 export class UnansweredBatches {
   readonly #clock: Clock;
   readonly #overdue: (lane: SessionState, flight: Flight) => void;
-  readonly #flights = new Map<Flight, SessionState>();
+  /** In no order. Each flight knows its place. */
+  #batches: Unanswered[] = [];
   #limit: StoreLimit | undefined = undefined;
 
   /** `overdue`: called once for each batch that the store has not answered in time. Its answer may still come. */
@@ -17,32 +26,39 @@ export class UnansweredBatches {
   }
 
   add(lane: SessionState, flight: Flight): void {
-    this.#flights.set(flight, lane);
-    if (this.#flights.size === 1) this.#watchOldest();
+    flight.place = this.#batches.push({ lane, flight }) - 1;
+    if (this.#batches.length === 1) this.#watchOldest();
   }
 
   remove(flight: Flight): void {
-    if (this.#flights.delete(flight) && this.#flights.size === 0) this.#limit?.cancel();
+    const { place } = flight;
+    if (place === undefined) return;
+    flight.place = undefined;
+    const last = this.#batches.pop();
+    if (last !== undefined && last.flight !== flight) {
+      this.#batches[place] = last;
+      last.flight.place = place;
+    }
+    if (this.#batches.length === 0) this.#limit?.cancel();
   }
 
   clear(): void {
-    this.#flights.clear();
+    for (const { flight } of this.#batches) flight.place = undefined;
+    this.#batches = [];
     this.#limit?.cancel();
   }
 
   #watchOldest(): void {
-    const oldest = this.#flights.keys().next().value;
-    if (oldest === undefined) return;
-    this.#limit = new StoreLimit(this.#clock, oldest.sentAt, () => this.#reached());
+    if (this.#batches.length === 0) return;
+    const oldest = this.#batches.reduce((at, { flight }) => Math.min(at, flight.sentAt), Number.POSITIVE_INFINITY);
+    this.#limit = new StoreLimit(this.#clock, oldest, () => this.#reached());
   }
 
   #reached(): void {
-    const due = this.#clock.elapsed() - STORE_WAIT_MS;
-    for (const [flight, lane] of [...this.#flights]) {
-      if (flight.sentAt > due) break;
-      this.#flights.delete(flight);
-      this.#overdue(lane, flight);
-    }
+    const until = this.#clock.elapsed() - STORE_WAIT_MS;
+    const due = this.#batches.filter(({ flight }) => flight.sentAt <= until);
+    for (const { flight } of due) this.remove(flight);
+    for (const { lane, flight } of due.sort((a, b) => a.flight.sentAt - b.flight.sentAt)) this.#overdue(lane, flight);
     this.#watchOldest();
   }
 }

@@ -48,6 +48,8 @@ export abstract class RunWork extends LiveWork {
   protected isCutOff = false;
   /** Processes whose end it has received: no later turn is given them. */
   protected heard: ProcessId[] | undefined = undefined;
+  liveAt = -1;
+  namedAt = 0;
   #gate: YieldGate | undefined = undefined;
 
   constructor(host: WorkHost, lane: SessionState, id: Work, name: string) {

@@ -1,7 +1,9 @@
 // A map that remembers the entries set last, and forgets the others.
 
+import { RenewedMap } from "../../core/renewed-map.ts";
+
 export class RecentEntries<K, V> {
-  readonly #entries = new Map<K, V>();
+  readonly #entries = new RenewedMap<K, V>();
   readonly #max: number;
 
   constructor(max: number) {

@@ -5,6 +5,7 @@
 // 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
 import { Worker } from "node:worker_threads";
 import { ControlError } from "../../../core/errors.ts";
+import { RenewedMap } from "../../../core/renewed-map.ts";
 import { workerFile } from "../../../system/worker-file.ts";
 import type { Ask, Reply } from "./message.ts";
 
@@ -32,7 +33,7 @@ export class Thread<V extends Verbs<V>> {
   readonly #entry: ThreadEntry;
   readonly #data: unknown;
   readonly #start: Start;
-  readonly #outstanding = new Map<number, Outstanding>();
+  readonly #outstanding = new RenewedMap<number, Outstanding>();
   #worker: Running | undefined;
   #lastId = 0;
 
