@@ -39,7 +39,7 @@ interface Parts {
 export class SessionRegistry {
   readonly #parts: Parts;
   readonly #lanes = new Map<SessionId, SessionState>();
-  readonly #idle = new Set<SessionState>();
+  readonly #idle = new RenewedMap<SessionState, true>();
   /** What lanes that were let go still have on its way to the store: a last batch, or the release of the lease. */
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
   /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
@@ -149,8 +149,9 @@ export class SessionRegistry {
       this.forget(lane);
       return;
     }
-    this.#idle.add(lane);
-    for (const oldest of this.#idle) {
+    this.#idle.set(lane, true);
+    if (this.#idle.size <= IDLE_LANES_MAX) return;
+    for (const oldest of this.#idle.keys()) {
       if (this.#idle.size <= IDLE_LANES_MAX) return;
       // Something was asked of it since: it is noted again once that is recorded.
       if (!oldest.idle) continue;
