@@ -75,6 +75,7 @@ export type {
   ProcessControl,
   ProcessesControl,
   PromptOptions,
+  QueueClearOptions,
   QueueControl,
   QueuedRun,
   RunControl,

@@ -24,6 +24,7 @@ export type {
   ProcessControl,
   ProcessesControl,
   PromptOptions,
+  QueueClearOptions,
   QueueControl,
   QueuedRun,
   RunControl,

@@ -29,6 +29,7 @@ const METHODS: Readonly<Record<string, (client: Client, given: Given) => unknown
   "edit()": (client, given) => session(client).queue.edit("run_1", "hello", given),
   "move()": (client, given) => session(client).queue.move("run_1", "front", given),
   "withdraw()": (client, given) => session(client).queue.withdraw("run_1", given),
+  "clear()": (client, given) => session(client).queue.clear(given),
   "steer()": (client, given) => session(client).queue.steer("run_1", given),
   "history()": (client, given) => session(client).processes.history(given),
   "allow()": (client, given) => client.questions.allow("ask_1.1", given),

@@ -368,6 +368,7 @@ describe("G7: a cancel of a run", () => {
     "cancelPrompt()": (client) => client.session("ses_1").cancelPrompt("k"),
     "cancelPrompt() of a session of its own": (client) => client.cancelPrompt("k"),
     "queue.withdraw()": (client) => client.session("ses_1").queue.withdraw("run_1"),
+    "queue.clear()": (client) => client.session("ses_1").queue.clear(),
     "close()": (client) => client.session("ses_1").close(),
     "delete()": (client) => client.session("ses_1").delete(),
   };

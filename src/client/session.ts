@@ -21,6 +21,7 @@ import type {
   ModeOptions,
   PromptCancelOptions,
   PromptOptions,
+  QueueClearOptions,
   QueueControl,
   QueuedRun,
   SessionCancelOptions,
@@ -58,7 +59,7 @@ export class ClientSession implements SessionControl {
     this.id = id;
     this.#connection = connection;
     this.#path = `/v1/sessions/${id}`;
-    this.queue = new ClientQueue(connection, id);
+    this.queue = new ClientQueue(connection, this);
     this.processes = new SessionProcesses(connection, id);
   }
 
@@ -83,7 +84,8 @@ export class ClientSession implements SessionControl {
   }
 
   async #cancel(options: SessionCancelOptions): Promise<SessionReceipt> {
-    const { reason, waitMs, key: given, background, prompts = [], actor: _, ...rest } = optionsOf(options, "cancel()");
+    const { reason, waitMs, key: given, prompts = [], actor: _, ...more } = optionsOf(options, "cancel()");
+    const { background, only, ...rest } = more;
     rejectUnknown(rest, "cancel()");
     checkWait(waitMs);
     const began = this.#connection.clock.elapsed();
@@ -91,7 +93,7 @@ export class ClientSession implements SessionControl {
     // Recorded first and waited for afterwards, so that the next prompt need not wait for the end of what was stopped.
     const receipt = await this.#connection.stopAll<SessionReceipt>(this.id, (named) => {
       const keys = [...prompts, ...named.map((one) => one.key)];
-      request = { ...request, body: { reason, background, ...(keys.length === 0 ? {} : { prompts: keys }) } };
+      request = { ...request, body: { reason, background, only, ...(keys.length === 0 ? {} : { prompts: keys }) } };
       return request;
     });
     if (waitMs === undefined || receipt.kind !== "stopping") return receipt;
@@ -204,13 +206,13 @@ export class ClientSession implements SessionControl {
 /** The runs that have not begun. */
 export class ClientQueue implements QueueControl {
   readonly #connection: Connection;
-  readonly #session: SessionId;
+  readonly #session: Pick<ClientSession, "id" | "cancel">;
   readonly #path: string;
 
-  constructor(connection: Connection, session: SessionId) {
+  constructor(connection: Connection, session: Pick<ClientSession, "id" | "cancel">) {
     this.#connection = connection;
     this.#session = session;
-    this.#path = `/v1/sessions/${session}/queue`;
+    this.#path = `/v1/sessions/${session.id}/queue`;
   }
 
   async list(): Promise<readonly QueuedRun[]> {
@@ -230,7 +232,13 @@ export class ClientQueue implements QueueControl {
     const { reason, ...keyed } = optionsOf(options, "withdraw()");
     const body = reason === undefined ? {} : { body: { reason } };
     const ask = { method: "DELETE", ...this.#named(run, keyed), ...body } as const;
-    return carriedOut(await this.#connection.stop<QueueReceipt>(this.#session, ask));
+    return carriedOut(await this.#connection.stop<QueueReceipt>(this.#session.id, ask));
+  }
+
+  async clear(options: QueueClearOptions = {}): Promise<SessionReceipt> {
+    const { reason: _, key: __, prompts: ___, actor: ____, ...rest } = optionsOf(options, "clear()");
+    rejectUnknown(rest, "clear()");
+    return this.#session.cancel({ ...options, only: "queue" });
   }
 
   async steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {

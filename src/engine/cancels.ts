@@ -17,10 +17,11 @@ import type { Store } from "../ports/store.ts";
 import type { SessionRegistry } from "./log/session-registry.ts";
 import type { SessionState } from "./log/session-state.ts";
 
-/** `background: "keep"`: background processes go on. */
+/** `background: "keep"`: background processes continue. `only: "queue"`: so does the live run. */
 export interface SessionStop extends Pick<NamedPrompts, "prompts" | "actor"> {
   readonly reason: CancelReason;
   readonly background?: "keep" | "stop";
+  readonly only?: "queue";
 }
 
 export type PromptReceipt = CancelReceipt & { readonly runId?: RunId };

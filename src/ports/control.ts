@@ -232,6 +232,8 @@ export interface SessionCancelOptions extends CancelOptions, Sender {
   readonly prompts?: readonly string[];
   /** `keep`: background work continues. Default `stop`. */
   readonly background?: "keep" | "stop";
+  /** `queue`: only the runs that wait are withdrawn. The live run and background work continue. */
+  readonly only?: "queue";
 }
 
 /** What waiting for the settlement brought, if it was asked for. */
@@ -280,9 +282,13 @@ export interface QueueControl {
   edit(run: string, prompt: string | Prompt, options?: Keyed): Promise<QueueReceipt>;
   move(run: string, to: QueuePlace, options?: Keyed): Promise<QueueReceipt>;
   withdraw(run: string, options?: Pick<CancelOptions, "reason" | "key">): Promise<QueueReceipt>;
+  /** Withdraws everything that waits, queued runs and steers, at once. The live run continues. */
+  clear(options?: QueueClearOptions): Promise<SessionReceipt>;
   /** Lets the live run take it in at its next turn, instead of running it on its own. */
   steer(run: string, options?: Keyed): Promise<QueueReceipt>;
 }
+
+export type QueueClearOptions = Omit<SessionCancelOptions, "background" | "only" | "waitMs">;
 
 export interface AnswersControl {
   /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */

@@ -40,6 +40,7 @@ export async function cancelAll(
 ): Promise<readonly CoveredSession[]> {
   const { tenant, keyOf, prompts = [], key, ...stop } = optionsOf(options, "cancelAll()");
   // Also if nothing is going on that could refuse it.
+  if ("only" in stop) rejectUnknown({ only: stop.only }, "cancelAll()");
   const { stop: checked } = checkSessionStop(stop, "cancelAll()");
   checkKeys(prompts.map((one) => one.key));
   const { actor, ...request } = checked;

@@ -27,6 +27,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "queue.edit()": (_, session, wild) => session.queue.edit("run_1", "x", wild),
   "queue.move()": (_, session, wild) => session.queue.move("run_1", "front", wild),
   "queue.withdraw()": (_, session, wild) => session.queue.withdraw("run_1", wild),
+  "queue.clear()": (_, session, wild) => session.queue.clear(wild),
   "queue.steer()": (_, session, wild) => session.queue.steer("run_1", wild),
   "questions.allow()": (belay, _, wild) => belay.questions.allow("ask_1", wild),
   "questions.deny()": (belay, _, wild) => belay.questions.deny("ask_1", wild),

@@ -45,6 +45,7 @@ import type {
   ModeOptions,
   PromptCancelOptions,
   PromptOptions,
+  QueueClearOptions,
   QueueControl,
   QueuedRun,
   SessionCancelOptions,
@@ -265,13 +266,15 @@ export class Session implements SessionControl {
 
 /** Before anything is stopped: a cancel that is refused has stopped nothing. */
 export function checkSessionStop(options: SessionCancelOptions, of: string): CheckedStop {
-  const { reason, waitMs, key, background, prompts, actor, ...rest } = optionsOf(options, of);
+  const { reason, waitMs, key, background, only, prompts, actor, ...rest } = optionsOf(options, of);
   rejectUnknown(rest, of);
   if (background !== undefined && background !== "keep" && background !== "stop") {
     throw invalid('`background` is "keep" or "stop".');
   }
+  if (only !== undefined && only !== "queue") throw invalid('`only` must be "queue".');
   const named = prompts === undefined || prompts.length === 0 ? {} : { prompts: checkKeys(prompts) };
-  const how = { ...(background === undefined ? {} : { background }), ...named, ...checkSender(actor) };
+  const which = { ...(background === undefined ? {} : { background }), ...(only === undefined ? {} : { only }) };
+  const how = { ...which, ...named, ...checkSender(actor) };
   const stop = { reason: checkReason(reason), ...how };
   return { stop, once: checkKey(key), waitMs: checkWait(waitMs) };
 }
@@ -319,6 +322,13 @@ export class Queue implements QueueControl {
       { type: "withdraw", runId: checkRun(run), reason: checkReason(optionsOf(options, "withdraw()").reason) },
       options,
     );
+  }
+
+  clear(options: QueueClearOptions = {}): Promise<SessionReceipt> {
+    const { reason: _, key: __, prompts: ___, actor: ____, ...rest } = optionsOf(options, "clear()");
+    rejectUnknown(rest, "clear()");
+    const { stop, once } = checkSessionStop({ ...options, only: "queue" }, "clear()");
+    return this.#engine.cancel.session(this.#session, stop, once);
   }
 
   /** Lets the live run take it in at its next turn, instead of running it on its own. */

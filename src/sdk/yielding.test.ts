@@ -66,6 +66,7 @@ const ofQueue = {
   move: (queue) => queue.move("run_none", "front"),
   withdraw: (queue) => queue.withdraw("run_none"),
   steer: (queue) => queue.steer("run_none"),
+  clear: (queue) => queue.clear(),
 } satisfies Cases<QueueControl>;
 
 const ofAnswers = {

@@ -183,6 +183,30 @@ export function controlContract(name: string, open: Open): void {
       }
       expect(await a.outcome).toEqual({ kind: "completed" });
     });
+
+    test("G6: can be cleared, and the live run continues; sent again, it covers nothing newer", async () => {
+      const { agent, session } = await staged(open);
+      const live = session.prompt("live");
+      const turn = await agent.nextTurn();
+      const waiting = [session.prompt("a"), session.prompt("b"), session.prompt("c", { delivery: "steer" })];
+      for (const run of waiting) await run.accepted;
+      const cleared = await session.queue.clear({ reason: "start over", key: "clear-1" });
+      expect(cleared).toMatchObject({ kind: "withdrawn" });
+      expect(cleared.runs.map(({ runId }) => runId).sort()).toEqual(waiting.map(({ id }) => id).sort());
+      for (const run of waiting) {
+        expect(await run.outcome).toMatchObject({ kind: "cancelled", reason: { note: "start over" } });
+      }
+      const later = session.prompt("later");
+      await later.accepted;
+      expect(await session.queue.clear({ reason: "start over", key: "clear-1" })).toEqual(cleared);
+      expect(await session.queue.list()).toMatchObject([{ runId: later.id }]);
+      expect(turn.given.signal.aborted).toBe(false);
+      turn.complete();
+      expect(await live.outcome).toEqual({ kind: "completed" });
+      (await agent.nextTurn()).complete();
+      expect(await later.outcome).toEqual({ kind: "completed" });
+      expect(await session.queue.clear()).toMatchObject({ kind: "idle" });
+    });
   });
 
   describe(`${name}: looking at it`, () => {

@@ -34,6 +34,8 @@ type Ask =
       readonly reason: CancelReason;
       /** `keep`: what goes on in the background goes on. Default `stop`. */
       readonly background?: "keep" | "stop";
+      /** `queue`: only what waits is withdrawn; the live run and background processes continue. */
+      readonly only?: "queue";
     } & NamedPrompts)
   /** Keeps what a request was answered that is recorded elsewhere, or about all sessions. */
   | { readonly type: "keep-answer"; readonly answer: Json; readonly actor?: string }

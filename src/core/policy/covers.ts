@@ -21,6 +21,7 @@ export interface Coverage {
 export function covers(lane: Lane, command: Command): Coverage {
   switch (command.type) {
     case "cancel-session":
+      if (command.only === "queue") return { ...NOTHING, runs: waitingRuns(lane).map(({ id }) => id) };
       return coversSession(lane, command.background ?? "stop");
     case "close":
       return coversSession(lane, "end");

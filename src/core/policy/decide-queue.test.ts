@@ -202,3 +202,30 @@ describe("steer", () => {
     ]);
   });
 });
+
+describe("clearing the queue", () => {
+  const clear = { type: "cancel-session", reason: policy, only: "queue" } as const;
+
+  test("G6: withdraws queued runs and steers at once, and stops nothing that runs", () => {
+    const asked = steered.when(clear);
+    const ends = ["run_a", "run_c", "run_b"] as const;
+    asked.then(...ends.map((id) => runSettled(id, cancelledBy(policy)))).answers({
+      kind: "withdrawn",
+      runs: ends.map((runId) => ({ runId, receipt: { kind: "withdrawn" } })),
+    });
+    expect(steered.and(clear).lane.live?.phase).toBe("running");
+  });
+
+  test("G10: of an empty queue changes nothing", () => {
+    given(...running("run_live"))
+      .when(clear)
+      .then()
+      .answers({ kind: "idle", runs: [] });
+  });
+
+  test("G7: withdraws a prompt that it names and that arrives later", () => {
+    const named = { ...clear, prompts: ["k"], actor: "ann" };
+    const asked = given(...running("run_live")).when(named);
+    asked.answers({ kind: "withdrawn", runs: [], prompts: ["k"] });
+  });
+});

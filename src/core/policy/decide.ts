@@ -236,10 +236,22 @@ function cancelSession(
   };
 }
 
+/** Withdraws what waits, at once. No request to stop the session is recorded: nothing that runs is stopped. */
+function clearQueue(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
+  if (lane.phase === "absent") return nothing({ kind: "unknown", runs: [] });
+  const { runs } = covers(lane, { type: "cancel-session", reason, only: "queue" });
+  if (runs.length === 0) return nothing({ kind: "idle", runs: [] });
+  return {
+    events: runs.map((id) => withdrawnIn(lane, id, reason)),
+    answer: { kind: "withdrawn", runs: runs.map((runId) => ({ runId, receipt: { kind: "withdrawn" } })) },
+  };
+}
+
 /** With the prompts that the cancel names and that have not arrived. */
 function cancelNamed(lane: Lane, command: CommandOf<"cancel-session">): Decided<Answers["cancel-session"]> {
   const { reason, background, crowded } = command;
-  const { events, answer } = cancelSession(lane, reason, background);
+  const { events, answer } =
+    command.only === "queue" ? clearQueue(lane, reason) : cancelSession(lane, reason, background);
   const memos = memosFor(command, reason, keysIn(lane));
   if (crowded === true) return { events, answer: CROWDED };
   if (memos.length === 0) return { events, answer };

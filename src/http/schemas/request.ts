@@ -51,6 +51,7 @@ const promptKey = z.string().min(1).max(KEY_CHARS_MAX);
  */
 export const sessionCancelBody = z.strictObject({
   ...stopBody.shape,
+  only: z.enum(["queue"]).optional(),
   prompts: z.array(promptKey).optional(),
 });
 export const cancelAllBody = z.strictObject({

@@ -16,13 +16,14 @@ const now = (result: unknown): Reply => ({ kind: "now", result });
 
 export const STOP_METHODS = {
   "session/cancel": {
-    fields: ["sessionId", "reason", "waitMs", "background", "key"],
+    fields: ["sessionId", "reason", "waitMs", "background", "only", "key"],
     sort: "stop",
     handle: async ({ control }, asked) => {
       const { params } = asked;
       const background = optionalChoice(params, "background", ["keep", "stop"]);
+      const only = optionalChoice(params, "only", ["queue"]);
       const session = control.session(text(params, "sessionId"));
-      const receipt = await session.cancel({ ...optionsOf(asked), ...defined({ background }) });
+      const receipt = await session.cancel({ ...optionsOf(asked), ...defined({ background, only }) });
       return now({ ...receipt, status: sessionStatus(receipt) });
     },
   },

@@ -76,6 +76,10 @@ export const REACHES: Readonly<Record<Method, Readonly<Record<InFlight, Reach>>>
     ...each([...UNANSWERED, OWN, ...LIVE, OWN_RUN, ...PROCESSES], not("it does not wait in a queue")),
     ...each(WAITING, "stops"),
   },
+  "queue.clear": {
+    ...each([...UNANSWERED, OWN, ...LIVE, OWN_RUN, ...PROCESSES], not("it does not wait in a queue")),
+    ...each(WAITING, "stops"),
+  },
 };
 
 /** Those that stop everything of the session, so that the prompt behind them runs. */

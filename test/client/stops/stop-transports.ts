@@ -151,6 +151,7 @@ function controlled(control: BelayControl): Pick<Way, "newSession" | "prompt" | 
       "run.cancel": async () => run?.cancel(),
       "process.cancel": async () => prepared?.cancel(),
       "queue.withdraw": (target) => session(target).queue.withdraw(target.id ?? ""),
+      "queue.clear": (target) => session(target).queue.clear(),
     },
   };
 }
@@ -326,6 +327,7 @@ export const bridge: OpenWay = async (server, network) => {
       "run.cancel": (target) => stop("run/cancel", runOf(target)),
       "process.cancel": ({ id }) => stop("process/cancel", { processId: id }),
       "queue.withdraw": ({ session, id }) => stop("queue/withdraw", { sessionId: session, runId: id }),
+      "queue.clear": ({ session }) => stop("session/cancel", { sessionId: session, only: "queue" }),
     },
     network: line,
     restart,
@@ -396,6 +398,7 @@ const acp =
             ? ({ session, id }) => stop("terminal/cancel", { sessionId: session, terminalId: id })
             : "version 1 has no terminals of the agent",
         "queue.withdraw": "the protocol has no queue",
+        "queue.clear": "the protocol has no queue",
       },
       ...(version === 2 ? { spares: SPARED_BY_VERSION_2 } : {}),
       network: line,
@@ -450,6 +453,7 @@ export const commandLine: OpenWay = async (server) => {
       "run.cancel": ({ runId }) => (runId === undefined ? ctrlC() : cancel(runId)),
       "process.cancel": ({ id }) => cancel(id),
       "queue.withdraw": ({ session, id = "" }) => runQueue(session, undefined, { url, withdraw: id }),
+      "queue.clear": ({ session }) => runQueue(session, undefined, { url, clear: true }),
     },
     network: platformNetwork(url, line),
     restart: () => place.restart(),

@@ -13,8 +13,9 @@ export function queueCommand(): Command {
     .option("--edit <run>", "give a waiting run another text")
     .option("--move <run>", "give it another place")
     .option("--withdraw <run>", "take it back: it never begins")
+    .option("--clear", "withdraw everything that waits; the live run continues")
     .option("--steer <run>", "let the live run take it in at its next turn")
-    .option("--reason <text>", "with --withdraw: why")
+    .option("--reason <text>", "with --withdraw or --clear: why")
     .action((session: string, value: string | undefined, flags: QueueFlags) =>
       act(async () => (await import("./queue.ts")).runQueue(session, value, flags)),
     );
@@ -23,5 +24,6 @@ export function queueCommand(): Command {
     ["belay queue ses_01jd8v --edit run_01jd9 'another text'", "before it begins; else it says `started`"],
     ["belay queue ses_01jd8v --move run_01jd9 front", "it is next"],
     ["belay queue ses_01jd8v --withdraw run_01jd9", "it never begins"],
+    ["belay queue ses_01jd8v --clear", "nothing waits any more; the live run continues"],
   ]);
 }

@@ -7,7 +7,7 @@ import type { BelayControl, QueuedRun, SessionControl } from "../../../ports/con
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
-import { queueExit, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
+import { queueExit, receiptExit, receiptLines, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
 import { resolveId, resolveSession } from "../../shared/id-prefix.ts";
@@ -17,6 +17,7 @@ export interface QueueFlags extends ConnectionOptions {
   readonly edit?: string;
   readonly move?: string;
   readonly withdraw?: string;
+  readonly clear?: true;
   readonly steer?: string;
   readonly reason?: string;
   readonly json?: true;
@@ -28,11 +29,12 @@ type Change = "edit" | "move" | "withdraw" | "steer";
 export function runQueue(typed: string, value: string | undefined, flags: QueueFlags): Promise<number> {
   const change = changeOf(flags);
   checkValue(change?.kind, value, typed);
-  const patience = change?.kind === "withdraw" ? UNTIL_ANSWERED : {};
+  const patience = change?.kind === "withdraw" || flags.clear ? UNTIL_ANSWERED : {};
   return withControl(
     flags,
     async ({ control }) => {
       const session = control.session(await resolveSession(control, typed));
+      if (flags.clear) return clearQueue(session, flags);
       if (change !== undefined) return changeQueue(control, session, { ...change, value: value ?? "" }, flags);
       const queue = await session.queue.list();
       if (flags.json) print(JSON.stringify({ queue }));
@@ -49,8 +51,16 @@ function changeOf(flags: QueueFlags): { readonly kind: Change; readonly run: str
     const run = flags[kind];
     return run === undefined ? [] : [{ kind, run }];
   });
-  if (asked.length < 2) return asked[0];
-  throw usage("One change at a time.", `Leave out all but one of ${asked.map(({ kind }) => `--${kind}`).join(", ")}.`);
+  const given = [...asked.map(({ kind }) => `--${kind}`), ...(flags.clear ? ["--clear"] : [])];
+  if (given.length < 2) return asked[0];
+  throw usage("One change at a time.", `Leave out all but one of ${given.join(", ")}.`);
+}
+
+async function clearQueue({ id, queue }: SessionControl, { reason, json }: QueueFlags): Promise<number> {
+  const receipt = await queue.clear(reason === undefined ? {} : { reason });
+  if (json) print(JSON.stringify(receipt));
+  else for (const line of receiptLines(id, receipt)) print(line);
+  return receiptExit(receipt);
 }
 
 function checkValue(kind: Change | undefined, value: string | undefined, session: string): void {
