@@ -1,5 +1,5 @@
-// What can be asked of Belay, wherever it runs: the library answers in its own process, the client over the network.
-// Code written against this does not know which. Types only.
+// The interface of Belay, wherever it runs: the library implements it in its own process, the client over the network.
+// Code written against it works with both. Types only.
 
 import type { CancelReceipt, GivenReason, Outcome, SessionReceipt } from "../core/model/cancel.ts";
 import type { Accepted, InboxReceipt, ModeReceipt, QueuePlace, QueueReceipt } from "../core/model/command.ts";
@@ -21,18 +21,18 @@ import type { OutputPage, OutputPageOptions, ProcessInfo, ProcessResult } from "
 import type { SessionRow } from "./store.ts";
 
 export interface BelayControl extends AsyncDisposable {
-  /** What people are asked, and how they answer. */
+  /** Answers questions and approvals. */
   readonly questions: AnswersControl;
-  /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
+  /** Creates a session; with an `id` or a `key` that was used before, returns the existing one. */
   createSession(options?: CreateOptions): Promise<SessionControl>;
-  /** A prompt in a session of its own. With a `key` that was used before, it is the same session and the same run. */
+  /** Submits a prompt in a new session. A `key` that was used before returns the same session and run. */
   prompt(prompt: string | Prompt, options?: BeginOptions): RunControl;
-  /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
+  /** A handle on a session, without a lookup: requests to a session that does not exist are refused. */
   session(id: string): SessionControl;
   /** Sessions in order of creation, or newest first. */
   sessions(page?: SessionsPage): Promise<readonly SessionRow[]>;
   /**
-   * Ids of sessions, runs, calls, processes and open questions that begin with `prefix`, live or at rest. In order, so
+   * Ids of sessions, runs, calls, processes and open questions that begin with `prefix`, live or settled. Sorted, so
    * that an exact match is first.
    */
   ids(prefix: string, options?: IdsOptions): Promise<IdsFound>;
@@ -40,68 +40,68 @@ export interface BelayControl extends AsyncDisposable {
   run(id: string): Promise<RunControl>;
   /** One call: its tool, input, state, and result. Rejects with `not_found`. */
   call(id: string): Promise<CallView>;
-  /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
+  /** Stops the session, run, call, process or question with this id. The receipt has the effect. */
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)>;
-  /** Stops the run of the prompt that `prompt()` was given with this key, as `SessionControl.cancelPrompt()` does. */
+  /** Stops the run of the prompt that `prompt()` was given with this key, like `SessionControl.cancelPrompt()`. */
   cancelPrompt(key: string, options?: BegunCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
-  /** The same for every session that has anything going on: what was accepted before, and nothing after. */
+  /** Cancels every session that has running or waiting work: what was accepted before, and nothing after. */
   cancelAll(options?: CancelAllOptions): Promise<readonly CoveredSession[]>;
-  /** What is going on: an explanation of each session that is busy or has processes. */
+  /** An explanation of each session that is busy or has processes. */
   live(options?: TenantScope): Promise<readonly Explanation[]>;
-  /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
+  /** The session of a run, call, question or process. Undefined: there is none with this id. */
   findSession(id: string): Promise<SessionId | undefined>;
   /**
-   * What is recorded in any session, from now on or from a cursor on, until the loop is left. For whoever watches a
-   * whole house; the log of one session is read with its own `events()`, which misses nothing.
+   * The events of all sessions, from now on or from a cursor, until the loop ends. For monitoring a server; the log of
+   * one session is read with its `events()`, which misses nothing.
    */
   events(options?: AllEventsOptions): AsyncGenerator<AllSessionsEvent, void>;
   status(): Promise<Status>;
-  /** The library shuts down; a client lets go. */
+  /** The library shuts down; a client only disconnects. */
   close(): Promise<unknown>;
 }
 
-/** A house can be divided: the ids of sessions of the tenant `acme` begin with `ses_acme.`. */
+/** Limits a request to one tenant of a server. The ids of sessions of the tenant `acme` begin with `ses_acme.`. */
 export interface TenantScope {
   readonly tenant?: string;
 }
 
-/** Who sends it, where a host serves several users. A client is one user, and ignores this: its server knows which. */
+/** The user that sends a request, for a host with several users. A client ignores it: its server knows the user. */
 export interface Sender {
   readonly actor?: string;
 }
 
-/** Of a key that makes the same session when it is used again. */
+/** A key with which the same session is created only once. */
 export interface SessionKey {
   readonly key?: string;
-  /** Whose key it is: those of different owners never meet. For servers that act in the name of others. */
+  /** The owner of the key: keys of different owners are independent. For servers that act for several users. */
   readonly keyOf?: string;
 }
 
-/** For the stop of a prompt that has a session to itself. */
+/** For the cancel of a prompt that `BelayControl.prompt()` was given. */
 export type BegunCancelOptions = PromptCancelOptions & TenantScope & Pick<SessionKey, "keyOf">;
 
 export interface CreateOptions extends TenantScope, SessionKey {
   readonly id?: string;
   readonly title?: string;
   /**
-   * The directory the session works in: an absolute path, where Belay runs. Default the workspace. Refused as
-   * `forbidden` where the host does not let it be chosen, and as `invalid` if it is no directory.
+   * The working directory of the session: an absolute path on the machine of Belay. Default the workspace. Refused as
+   * `forbidden` if the host does not allow the choice, and as `invalid` if it is not a directory.
    */
   readonly cwd?: string;
 }
 
 export interface BeginOptions extends TenantScope, Sender, SessionKey {
   readonly title?: string;
-  /** The directory the session works in, as with `createSession()`. */
+  /** The working directory of the session, as in `createSession()`. */
   readonly cwd?: string;
 }
 
 export interface SessionsPage extends TenantScope {
   /** Default `oldest`: in order of creation. */
   readonly order?: "oldest" | "newest";
-  /** The last session of the page before, with `order: "oldest"`. */
+  /** The last session of the previous page, with `order: "oldest"`. */
   readonly after?: string;
-  /** The last session of the page before, with `order: "newest"`. */
+  /** The last session of the previous page, with `order: "newest"`. */
   readonly before?: string;
   readonly limit?: number;
 }
@@ -114,8 +114,8 @@ export interface IdsOptions extends TenantScope {
 export interface CancelAllOptions extends TenantScope, Sender, Pick<CancelOptions, "reason" | "waitMs" | "key"> {
   readonly keyOf?: string;
   /**
-   * Prompts that the sender has not seen answered: they are stopped even if they arrive later. Without a `sessionId`:
-   * one that has a session to itself. A client adds its own.
+   * Prompts for which the sender has received no answer: they are stopped even if they arrive later. Without a
+   * `sessionId`: a prompt that was sent with its own session. A client adds its own prompts.
    */
   readonly prompts?: readonly { readonly sessionId?: string; readonly key: string }[];
   /** `keep`: background work continues. Default `stop`. */
@@ -128,14 +128,14 @@ export interface CoveredSession {
 }
 
 export interface AllEventsOptions extends TenantScope {
-  /** The `cursor` of the last one heard. Without it: from now on. */
+  /** The `cursor` of the last event received. Without it: from now on. */
   readonly after?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * One fact of one session. First comes `here`, which says where the watching begins. `missed`: some facts are not at
- * hand any more; look at the sessions.
+ * One event of one session. The first item is `here`, with the cursor at which the feed begins. `missed`: some events
+ * are no longer in memory; read the sessions' logs.
  */
 export type AllSessionsEvent =
   | { readonly type: "event"; readonly cursor: string; readonly sessionId: SessionId; readonly event: Recorded }
@@ -145,44 +145,44 @@ export interface SessionControl {
   readonly id: SessionId;
   readonly queue: QueueControl;
   readonly processes: ProcessesControl;
-  /** As it stands. Rejects with `not_found`. */
+  /** Its row. Rejects with `not_found`. */
   row(): Promise<SessionRow>;
-  /** Registers a prompt in this very tick and hands back its run. A cancel that follows covers it. */
+  /** Registers a prompt in the tick of the call and returns its run. A later cancel covers it. */
   prompt(prompt: string | Prompt, options?: PromptOptions): RunControl;
-  /** Stops everything accepted before, and nothing accepted after; also background work. */
+  /** Stops everything accepted before, and nothing accepted after, including background processes. */
   cancel(options?: SessionCancelOptions): Promise<SessionReceipt>;
-  /** One call of this session, by our id or by the model's own. Rejects with `not_found`. */
+  /** One call of this session, by Belay's id or by the model's. Rejects with `not_found`. */
   call(id: string): Promise<CallView>;
-  /** Stops one call of this session, by our id or by the model's own. */
+  /** Stops one call of this session, by Belay's id or by the model's. */
   cancelCall(id: string, options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
-  /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
+  /** Stops the run of the prompt with this key, even before it is accepted. */
   cancelPrompt(key: string, options?: PromptCancelOptions): Promise<CancelReceipt & { readonly runId?: RunId }>;
-  /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
+  /** Closes the session: stops everything, keeps the log, and accepts nothing new. */
   close(options?: Pick<CancelOptions, "reason" | "key">): Promise<SessionReceipt>;
-  /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
+  /** All events after a position, then new events as they are recorded, until the loop ends or `signal` aborts. */
   events(options?: EventsOptions): AsyncGenerator<Recorded | Delta | Gap, void>;
-  /** The same, as many at a time as there are. */
+  /** The same, in pages of the events available. */
   pages(options?: EventsOptions): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void>;
   transcript(): Promise<readonly Message[]>;
-  /** What people are asked by its live run and have not answered yet. */
+  /** The open questions of its live run. */
   questions(): Promise<readonly Question[]>;
-  /** Tells the model something at its next turn, as a note and not as a prompt. */
+  /** Adds a note to the model's next turn. It is not a prompt. */
   post(item: InboxItem, options?: Pick<CancelOptions, "key">): Promise<InboxReceipt>;
   /**
-   * How its agent goes about its work from now on: one of the `modes` that `status()` names. What has begun is not
-   * touched by it. Refused as `invalid` if the agent has no such mode.
+   * Sets the mode of its agent, one of the `modes` of `status()`. Calls that have begun are not affected. Refused as
+   * `invalid` if the agent has no such mode.
    */
   setMode(mode: string, options?: ModeOptions): Promise<ModeReceipt>;
-  /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
+  /** Why it is busy: what it runs, what it waits for, what is queued, and what a cancel would do. */
   explain(): Promise<Explanation>;
   /**
-   * Removes the events before a position. Never those of runs without an outcome, never a part of a run, and never
-   * what the next request to a model needs; the answer says which of these kept it from removing more.
+   * Removes the events before a position, but never those of runs without an outcome, never part of a run, and never
+   * what the next request to a model needs. The result has the reason if fewer events were removed.
    */
   trim(before: Seq): Promise<Trimmed>;
   /** Stops everything and deletes the session permanently, with its log and the output of its processes. */
   delete(options?: Pick<CancelOptions, "reason">): Promise<SessionDeleted>;
-  /** The run of the prompt that was given this key. Rejects with `not_found`. */
+  /** The run of the prompt with this key. Rejects with `not_found`. */
   findRun(key: string): Promise<RunControl>;
   /** Its runs, newest first. */
   runs(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly RunRow[]>;
@@ -191,14 +191,14 @@ export interface SessionControl {
 export interface PromptOptions extends Sender {
   /** How it joins a busy session. Default `queue`. */
   readonly delivery?: Delivery;
-  /** The same key and prompt again give the same run; the same key with another prompt is a conflict. */
+  /** A repeated key and prompt return the same run; the same key with another prompt is a conflict. */
   readonly key?: string;
 }
 
 export interface ModeOptions {
-  /** Who wants that. */
+  /** The user that makes the change. */
   readonly by?: string;
-  /** The same change again under this key gets the same answer. */
+  /** The same change again with this key gets the same answer. */
   readonly key?: string;
 }
 
@@ -212,23 +212,23 @@ export interface CancelOptions {
   /** A note, or `{ kind: "user" | "policy", note, by }`. The first reason given is kept. */
   readonly reason?: GivenReason;
   /**
-   * Wait this long for the settlement; the receipt then also says how it ended, or that the limit came first. By
-   * default a cancel of one call or process waits 5000, any other does not wait.
+   * How long to wait for the outcome; the receipt then has it, or reports the limit. By default a cancel of one call or
+   * process waits 5000 ms, any other does not wait.
    */
   readonly waitMs?: number;
-  /** For one call: whether the model is reminded of it at its next turn, besides seeing the result. Default true. */
+  /** For one call: whether the model gets a reminder at its next turn, besides the result. Default true. */
   readonly remind?: boolean;
-  /** The same cancel again under this key gets the same answer, and touches nothing that came later. */
+  /** The same cancel again with this key gets the same answer, and stops nothing newer. */
   readonly key?: string;
 }
 
 export interface PromptCancelOptions extends Sender, Pick<CancelOptions, "reason" | "key"> {
-  /** The prompt may not have arrived: if so, it is withdrawn when it does. A client knows that of its own. */
+  /** The prompt may not have arrived: if so, it is withdrawn when it does. A client sets this itself. */
   readonly early?: boolean;
 }
 
 export interface SessionCancelOptions extends CancelOptions, Sender {
-  /** Keys of prompts that the sender has not seen answered: stopped even if they arrive later. A client adds its. */
+  /** Keys of prompts without an answer so far: stopped even if they arrive later. A client adds its own. */
   readonly prompts?: readonly string[];
   /** `keep`: background work continues. Default `stop`. */
   readonly background?: "keep" | "stop";
@@ -236,34 +236,36 @@ export interface SessionCancelOptions extends CancelOptions, Sender {
   readonly only?: "queue";
 }
 
-/** What waiting for the settlement brought, if it was asked for. */
+/** The result of waiting for the outcome, if requested. */
 export interface AwaitedOutcome {
   readonly ended?:
     | { readonly kind: "settled"; readonly outcome: Outcome }
     | { readonly kind: "limit"; readonly waitMs: number };
-  /** Of a call: its tool. */
+  /** For a call: its tool. */
   readonly tool?: string;
-  /** Of a call that was named by the model's own id: ours. */
+  /** For a call that was named by the model's id: Belay's id. */
   readonly callId?: CallId;
 }
 
 export interface RunControl extends AsyncIterable<Recorded | Delta | Gap> {
   readonly sessionId: SessionId;
-  /** In the library known at once; over the network once `accepted` has resolved, and asking earlier throws. */
+  /** In the library, available at once; over the network, once `accepted` has resolved. Reading it earlier throws. */
   readonly id: RunId;
-  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
+  /**
+   * Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing was changed.
+   */
   readonly accepted: Promise<Accepted>;
   /** Resolves with this run's own outcome, once it is durable. */
   readonly outcome: Promise<Outcome>;
-  /** As it stands. */
+  /** Its row. */
   row(): Promise<RunRow>;
-  /** Stops this run and no other, also before its acceptance was answered. */
+  /** Stops this run and no other, even before its acceptance was answered. */
   cancel(options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
-  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  /** The text of its last turn, once it has ended. With `{ all: true }`, that of all turns. */
   text(options?: TextOptions): Promise<string>;
   /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
   result(): Promise<RunResult>;
-  /** What is known of it now: prompt, key, times, outcome, text, usage, calls. */
+  /** Its current view: prompt, key, times, outcome, text, usage, calls. */
   view(): Promise<RunView>;
 }
 
@@ -273,10 +275,10 @@ export interface QueuedRun {
   readonly joined: "queue" | "steer";
 }
 
-/** The same change again under this key gets the same answer. */
+/** The same change again with this key gets the same answer. */
 export type Keyed = Pick<CancelOptions, "key">;
 
-/** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
+/** The runs that have not begun. Each change is atomic against their start: it applies, or returns `started`. */
 export interface QueueControl {
   list(): Promise<readonly QueuedRun[]>;
   edit(run: string, prompt: string | Prompt, options?: Keyed): Promise<QueueReceipt>;
@@ -284,40 +286,40 @@ export interface QueueControl {
   withdraw(run: string, options?: Pick<CancelOptions, "reason" | "key">): Promise<QueueReceipt>;
   /** Withdraws everything that waits, queued runs and steers, at once. The live run continues. */
   clear(options?: QueueClearOptions): Promise<SessionReceipt>;
-  /** Lets the live run take it in at its next turn, instead of running it on its own. */
+  /** The live run takes it in at its next turn, instead of it running separately. */
   steer(run: string, options?: Keyed): Promise<QueueReceipt>;
 }
 
 export type QueueClearOptions = Omit<SessionCancelOptions, "background" | "only" | "waitMs">;
 
 export interface AnswersControl {
-  /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
+  /** Approves the call, once or, with `remember: "session"`, for all calls of its scope in this session. */
   allow(id: string, options?: ApprovalOptions & { readonly remember?: "session" }): Promise<AnswerReceipt>;
-  /** The call is not carried out. The model sees by whom and why, and continues. */
+  /** The call is not executed. The model receives the name of the user and the note, and continues. */
   deny(id: string, options?: ApprovalOptions): Promise<AnswerReceipt>;
-  /** Answers a question that is no approval. */
+  /** Answers a question that is not an approval. */
   answer(id: string, value: Json, options?: AnswerOptions): Promise<AnswerReceipt>;
 }
 
 export interface AnswerOptions {
-  /** Who answers. */
+  /** The user that answers. */
   readonly by?: string;
-  /** The same answer again under this key gets the same receipt. */
+  /** The same answer again with this key gets the same receipt. */
   readonly key?: string;
 }
 
 export interface ApprovalOptions extends AnswerOptions {
   readonly note?: string;
-  /** That of the bytes that were shown: an approval of other bytes is refused as a conflict. */
+  /** The digest of the input that was shown: an approval of another input is refused as a conflict. */
   readonly digest?: string;
 }
 
 export interface ProcessesControl {
-  /** Any process of this session, also one that has ended. */
+  /** Any process of this session, even one that has ended. */
   get(id: string): Promise<ProcessControl>;
-  /** Those that are going on. */
+  /** Live processes. */
   list(): Promise<readonly ProcessInfo[]>;
-  /** All there have been, newest first. */
+  /** All processes, newest first. */
   history(page?: { readonly before?: Seq; readonly limit?: number }): Promise<readonly ProcessRow[]>;
 }
 
@@ -325,15 +327,15 @@ export interface ProcessesControl {
 export interface ProcessControl {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
-  /** Undefined once it has ended. In a client: as it was when it was asked for. */
+  /** Undefined once it has ended. In a client: as of the request. */
   readonly info: ProcessInfo | undefined;
   wait(options?: { readonly limitMs?: number; readonly signal?: AbortSignal }): Promise<ProcessResult | undefined>;
   cancel(reason?: GivenReason): Promise<CancelReceipt>;
   write(data: string | Uint8Array): Promise<void>;
   endInput(): void | Promise<void>;
   resize(size: { readonly columns: number; readonly rows: number }): Promise<void>;
-  /** A page of what it has said. Undefined: nothing is kept. */
+  /** A page of its output. Undefined: none is kept. */
   read(options?: OutputPageOptions): Promise<OutputPage | undefined>;
-  /** What it says, as it says it, from `offset` on, until it has ended. */
+  /** Its output as it is written, starting at `offset`, until it has ended. */
   follow(options?: OutputPageOptions & { readonly signal?: AbortSignal }): AsyncGenerator<OutputPage, void>;
 }

@@ -1,4 +1,4 @@
-// What can be read about running work: why a session is busy, and how the worker is. Types only.
+// Explanations of running work: why a session is busy, and the state of the worker. Types only.
 import type { ControlCode } from "../core/errors.ts";
 import type { RunId, Seq, SessionId } from "../core/model/ids.ts";
 import type { Resources, RetentionStatus, StoreStatus } from "../core/model/upkeep.ts";
@@ -8,7 +8,7 @@ import type { ProcessInfo, Tier } from "./spawner.ts";
 
 export interface Explanation {
   readonly sessionId: SessionId;
-  /** The position in the log this speaks of. */
+  /** The position in the log that this describes. */
   readonly asOf: Seq;
   readonly busy: boolean;
   readonly live: LiveExplained | undefined;
@@ -16,9 +16,9 @@ export interface Explanation {
   readonly steers: readonly { readonly runId: RunId; readonly text: string }[];
   /** Running processes: of calls, and in the background. */
   readonly processes: readonly ProcessInfo[];
-  /** The mode it is in. Undefined: its agent has none. */
+  /** Its current mode. Undefined: its agent has none. */
   readonly mode: string | undefined;
-  /** The worker that drives it; undefined: no worker does, or another than the one asked. */
+  /** The worker that drives it; undefined: none does, or one other than the one that answers. */
   readonly driver: string | undefined;
   /** One sentence for people. */
   readonly summary: string;
@@ -31,22 +31,22 @@ export interface Status {
   /** Wall clock, ms. */
   readonly startedAt: number;
   readonly load: Load;
-  /** Why nothing new can be recorded just now; undefined: it can, as far as the store knows. */
+  /** Why nothing new can be recorded now; undefined: it can, as far as the store knows. */
   readonly trouble: ControlCode | undefined;
-  /** What the store holds, counted a few seconds ago. Undefined: it does not say. */
+  /** The size of the store, counted a few seconds ago. Undefined: the store does not report it. */
   readonly store: StoreStatus | undefined;
   /** Undefined: everything is kept. */
   readonly retention: RetentionStatus | undefined;
   readonly resources: Resources;
-  /** The ways in which the agent can go about its work; none, if it knows only one. */
+  /** The modes of the agent; empty if it has none. */
   readonly modes: readonly AgentMode[];
-  /** Which of them a session is in where nobody has set one. */
+  /** The mode of sessions in which none was set. */
   readonly mode: string | undefined;
 }
 
 /**
- * How much is going on in a worker: runs that are live, sessions that wait for a place, and processes. `late` counts
- * what ended after it had been given up; `dropped`, results whose session had ended before they could be told.
+ * The load of a worker: live runs, sessions that wait for a slot, and processes. `late` counts results of abandoned
+ * work; `dropped` counts results of processes whose session had closed.
  */
 export interface Load {
   readonly live: number;
@@ -55,6 +55,6 @@ export interface Load {
   readonly late: number;
   readonly processes: number;
   readonly dropped: number;
-  /** How surely process trees die here. Undefined until the first process was asked for. */
+  /** The containment tier. Undefined until the first process was requested. */
   readonly tier: Tier | undefined;
 }

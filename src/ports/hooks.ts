@@ -4,11 +4,11 @@ import type { CallId, RunId, SessionId } from "../core/model/ids.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { CallDetails } from "./agent.ts";
 
-/** What the host wants to hear of, or to have a say in. Each has a time limit; one that throws or hangs is reported. */
+/** Callbacks of the host. Each has a time limit; a hook that throws or times out is reported as a notice. */
 export interface Hooks {
   /**
-   * Before a call begins, and before anybody is asked to approve it: it may be denied, or given another input. If this
-   * throws, takes too long or returns anything else, the call is not carried out.
+   * Before a call begins, and before its approval is requested: it may deny the call or replace its input. If it
+   * throws, takes too long or returns anything else, the call is not executed.
    */
   beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
   /** After a call has settled. */
@@ -36,16 +36,16 @@ export interface HookedCall extends CallDetails {
 
 export type Verdict =
   | { readonly kind: "deny"; readonly note: string }
-  /** `input` replaces what the model asked for; `approved`: nobody need be asked any more. */
+  /** `input` replaces the input of the model; `approved`: no approval is required. */
   | { readonly kind: "allow"; readonly input?: Json; readonly approved?: boolean };
 
-/** Something worth telling the operator, never the user: a late result, a hook that threw, a store in trouble. */
+/** Information for the operator, never the user: a late result, a hook that threw, a failing store. */
 export type Notice =
   | { readonly type: "late"; readonly runId: RunId; readonly work: string; readonly outcome: Outcome["kind"] }
-  /** Without a session: what was recorded was removed, or is another program's now. */
+  /** Without a session: the stored data was removed, or belongs to another program now. */
   | { readonly type: "store"; readonly session?: SessionId; readonly code: string; readonly message: string }
   | { readonly type: "hook"; readonly hook: keyof Hooks; readonly session: SessionId; readonly message: string }
-  /** `warning`: commands can reach what they should not, for as long as this Belay is open. */
+  /** `warning`: commands can access what they should not, for as long as this Belay is open. */
   | { readonly type: "process"; readonly message: string; readonly warning?: true }
   | { readonly type: "directory"; readonly message: string }
   | ({ readonly type: "blocked" } & Blocked)

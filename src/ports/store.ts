@@ -7,33 +7,34 @@ import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked, St
 import type { StoreTrimmed, Upkeep } from "../core/model/upkeep.ts";
 
 /**
- * A durable log per session, its rows, and the right to drive it. A store must pass `store/contract/contract.ts`, and
- * holds no policy. Trouble is a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was
- * written.
+ * A durable log per session, its rows, and leases. A store must pass `store/contract/contract.ts`, and holds no policy.
+ * It fails with a ControlError: after `store_full`, `store_locked` and `store_corrupt` nothing was written.
  */
 export interface Store {
-  /** `one`: no other worker can write here while it is open, so there are no leases to renew or to take over. */
+  /** `one`: no other worker can write while it is open, so leases need no renewal or takeover. */
   readonly workers?: "one" | "many";
 
-  /** Adds a batch to one log, all or none, durable when it resolves. Concurrent batches share one commit. */
+  /** Adds a batch to one log, atomically. It is durable when this resolves. Concurrent batches share one commit. */
   append(batch: Batch): Promise<Appended>;
 
-  /** Where a lane stands: its last snapshot, the events since, its head, its memos. Undefined: there is nothing. */
+  /** The state of a lane: its last snapshot, the events since, its head, its memos. Undefined: there is none. */
   load(session: SessionId): Promise<Loaded | undefined>;
 
-  /** Events after `after`, oldest first, at most `limit`, fewer if they are large. Only an empty page is the end. */
+  /** Events after `after`, oldest first: at most `limit`, fewer if they are large. Only an empty page means the end. */
   read(session: SessionId, page: { readonly after: Seq; readonly limit: number }): Promise<Page>;
 
-  /** Resolves once the log reaches past `after`, or `signal` aborts. Early is allowed; never is not. */
+  /**
+   * Resolves once the log is longer than `after`, or `signal` aborts. It may resolve early, but must not miss growth.
+   */
   grown(session: SessionId, after: Seq, signal: AbortSignal): Promise<void>;
 
-  /** One run, wherever it is in its life; by id, or by the key it was accepted under. */
+  /** One run in any phase; by id, or by the key it was accepted with. */
   run(by: RunId | { readonly session: SessionId; readonly key: string }): Promise<RunRow | undefined>;
 
   /** A call that has settled. */
   call(id: CallId): Promise<CallRow | undefined>;
 
-  /** One process, wherever it is in its life. */
+  /** One process in any phase. */
   process(id: ProcessId): Promise<ProcessRow | undefined>;
 
   /** Processes of a session, newest first, requested before `before`. */
@@ -48,63 +49,65 @@ export interface Store {
   /** Sessions in order of creation, or newest first; of one tenant, or of all. */
   sessions(page: SessionsAsked): Promise<readonly SessionRow[]>;
 
-  /** Ids of sessions, runs, settled calls and processes that begin with `prefix`, in order: an exact match is first. */
+  /** Ids of sessions, runs, settled calls and processes that begin with `prefix`, sorted: an exact match is first. */
   ids(asked: IdsAsked): Promise<IdsFound>;
 
-  /** Sessions with runs or processes that have no outcome, and no worker that holds a valid lease on them. */
+  /** Sessions with runs or processes that have no outcome, and without a valid lease. */
   unattended(limit: number): Promise<readonly SessionId[]>;
 
-  /** Takes the right to drive a lane for `ttlMs`. Taking what one holds renews it. */
+  /** Takes the lease of a lane for `ttlMs`. Claiming a lease that the worker holds renews it. */
   claim(session: SessionId, worker: WorkerId, ttlMs: number): Promise<Claim>;
 
-  /** Prolongs all leases of a worker. Answers those that are gone: another worker may be driving, stop at once. */
+  /** Renews all leases of a worker. Returns the lost ones: others may drive those sessions, so it must stop them. */
   renew(worker: WorkerId, ttlMs: number): Promise<readonly SessionId[]>;
 
-  /** Gives a lease up. */
+  /** Releases a lease. */
   release(session: SessionId, worker: WorkerId): Promise<void>;
 
   /**
-   * Forgets events before `before`: never those of runs or processes without outcome, and no run in part. Readers are
-   * told of the gap. A bounded amount of work: call it again while it answers `more`.
+   * Removes events before `before`, but never those of runs or processes without an outcome, and never part of a run.
+   * Readers get a gap. Does a bounded amount of work: call it again while it returns `more`.
    */
   trim(session: SessionId, before: Seq): Promise<StoreTrimmed>;
 
-  /** What keeps it small. Without it no session can be deleted, and there is no retention. */
+  /** Removes data permanently. Without it no session can be deleted, and there is no retention. */
   readonly upkeep?: Upkeep | undefined;
 
-  /** Resolves if something new could be written now; rejects as an append would. Default: only an append shows it. */
+  /** Resolves if a write would succeed now; rejects as an append would. Default: only an append shows it. */
   ready?(): Promise<void>;
 
-  /** Rejects if what it had recorded was removed or is another's now. Writes nothing; called every few seconds. */
+  /**
+   * Rejects if the stored data was removed or belongs to another program now. Writes nothing; called every few seconds.
+   */
   readonly inPlace?: (() => Promise<void>) | undefined;
 
-  /** Rejects if what was recorded is not kept. All that it held is released either way. */
+  /** Rejects if recorded data could not be kept. All resources are released in any case. */
   close(): Promise<void>;
 }
 
 export interface Batch extends MemoBatch {
   readonly session: SessionId;
-  /** The head on which the decision was made. If the log has moved on, nothing is added. */
+  /** The head at which the decision was made. If the log has more events, nothing is added. */
   readonly expected: Seq;
   readonly events: readonly Event[];
   readonly at: number;
-  /** Given by whoever drives the lane; omitted by whoever only asks. */
+  /** Given by the worker that drives the lane; omitted for other requests. */
   readonly epoch?: number;
-  /** The lane after these events, now and then: what `load` starts from. */
+  /** The lane after these events, included at intervals: `load` starts from it. */
   readonly snapshot?: Lane;
 }
 
 export type Appended =
   | { readonly kind: "appended"; readonly head: Seq }
-  /** Somebody was faster. Read on from where you were, decide again. */
+  /** Another writer was faster. Read the events after the expected head, and decide again. */
   | { readonly kind: "moved"; readonly head: Seq }
-  /** You are no longer the driver. */
+  /** This worker no longer holds the lease. */
   | { readonly kind: "fenced" }
   | StoreKnows;
 
 export interface Loaded {
   readonly snapshot: Lane | undefined;
-  /** Everything after the snapshot, or after the beginning. */
+  /** Everything after the snapshot, or all events if there is none. */
   readonly events: readonly Recorded[];
   readonly head: Seq;
   readonly memos: readonly Memo[];
@@ -112,7 +115,7 @@ export interface Loaded {
 
 export interface Page {
   readonly events: readonly Recorded[];
-  /** The last position that retention has removed, if the page had to start behind it. */
+  /** The last position that retention has removed, if the page starts after it. */
   readonly gapTo?: Seq;
 }
 
@@ -120,10 +123,10 @@ export interface SessionRow {
   readonly id: SessionId;
   readonly head: Seq;
   readonly createdAt: number;
-  /** When its last event was recorded; when it was made, if the log has none any more. */
+  /** When its last event was recorded; if the log has none, when the session was created. */
   readonly updatedAt: number;
   readonly title: string | undefined;
-  /** The real path of the directory it works in; undefined: the workspace. */
+  /** The real path of its working directory; undefined: the workspace. */
   readonly cwd: string | undefined;
   readonly phase: "open" | "closed";
 }
