@@ -1,4 +1,4 @@
-// To the byte: what is let through here is recorded, and then handed to the system.
+// Exact to the byte: a command that passes these checks is recorded, and then passed to the system.
 import { describe, expect, test } from "vitest";
 import { problemOfCommand, problemOfPath } from "./argument.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX } from "./limits.ts";
@@ -10,7 +10,7 @@ describe("a command", () => {
     ["a text", "x".repeat(ARGUMENT_BYTES_MAX - 1), "The command"],
     ["a text that is counted in bytes", `x${"é".repeat(ARGUMENT_BYTES_MAX / 2 - 1)}`, "The command"],
     ["an argument", ["echo", "x".repeat(ARGUMENT_BYTES_MAX - 1)], "Argument 1 of the command"],
-  ])("%s may be as long as the system takes it", (_, longest, name) => {
+  ])("%s may be as long as the system accepts", (_, longest, name) => {
     expect(problemOfCommand(longest)).toBeUndefined();
     const longer = typeof longest === "string" ? `${longest}x` : ["echo", `${longest[1]}x`];
     expect(problemOfCommand(longer)).toEqual({
@@ -19,7 +19,7 @@ describe("a command", () => {
     });
   });
 
-  test("its arguments count together, with what the system needs for each", () => {
+  test("its arguments count together, with the system's overhead for each", () => {
     const each = "x".repeat(1024 - ARGUMENT_OVERHEAD_BYTES);
     const full = Array.from({ length: ARGUMENTS_BYTES_MAX / 1024 }, () => each);
     expect(problemOfCommand(full)).toBeUndefined();
@@ -30,7 +30,7 @@ describe("a command", () => {
     });
   });
 
-  test("what the system would take for something else is named", () => {
+  test("characters that the system would misinterpret are named", () => {
     expect(problemOfCommand("a\0b")).toEqual({ message: "The command holds a NUL byte, which would end it there." });
     expect(problemOfCommand(["a", "\ud83d"])).toEqual({
       message: "Argument 1 of the command is not well-formed Unicode.",
@@ -38,7 +38,7 @@ describe("a command", () => {
   });
 });
 
-test("a path has less bytes than the system takes, and is what it says", () => {
+test("a path is shorter than the system's limit, and well formed", () => {
   expect(problemOfPath("x".repeat(PATH_BYTES_MAX - 1), "It")).toBeUndefined();
   expect(problemOfPath("é".repeat(PATH_BYTES_MAX / 2), "It")?.message).toBe(
     "It has 4096 bytes; a path has less than 4096.",

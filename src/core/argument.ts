@@ -1,4 +1,4 @@
-// What no program can be started with, whatever the machine. Asked before anything is recorded, and before a start.
+// Limits of commands and paths that hold on every machine. Checked before anything is recorded, and before a start.
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES, ARGUMENTS_BYTES_MAX, PATH_BYTES_MAX } from "./limits.ts";
 import { utf8Bytes } from "./model/prompt.ts";
 
@@ -7,7 +7,7 @@ export interface Problem {
   readonly hint?: string;
 }
 
-/** Of a text for the shell, or of a program and its arguments. Undefined: there is none. */
+/** What is wrong with a shell command, or with a program and its arguments. Undefined: nothing. */
 export function problemOfCommand(command: string | readonly string[]): Problem | undefined {
   if (typeof command === "string") return problemOfArgument(command, "The command");
   let bytes = 0;
@@ -21,7 +21,7 @@ export function problemOfCommand(command: string | readonly string[]): Problem |
   return { message, hint: TOO_LONG };
 }
 
-/** Of a directory to begin in. */
+/** What is wrong with a working directory. */
 export function problemOfPath(path: string, name: string): Problem | undefined {
   const problem = problemOfText(path, name);
   if (problem !== undefined) return problem;
@@ -42,7 +42,7 @@ function problemOfArgument(arg: string, name: string): Problem | undefined {
 
 function problemOfText(text: string, name: string): Problem | undefined {
   if (text.includes("\0")) return { message: `${name} holds a NUL byte, which would end it there.` };
-  // Half a surrogate pair has no bytes of its own: something else would be carried out than was asked for.
+  // A lone surrogate cannot be encoded: the command would differ from the one that was given.
   return text.isWellFormed() ? undefined : { message: `${name} is not well-formed Unicode.` };
 }
 

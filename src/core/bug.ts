@@ -4,7 +4,7 @@ export class Bug extends Error {
   override readonly name = "Bug";
 }
 
-/** Closes a switch over a union: a variant nobody thought of is a bug, and a compile error first. */
+/** Closes a switch over a union: a variant that it does not handle is a compile error, and a `Bug` at run time. */
 export function unreachable(value: never): never {
   throw new Bug(`not a case: ${JSON.stringify(value)}`);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { canonical } from "./canonical.ts";
 
-test("the same value has the same text, however its fields were ordered, at every depth", () => {
+test("the same value has the same text, whatever the order of its fields, at every depth", () => {
   const one = { text: "go", data: [{ b: [2, { d: 1, c: null }], a: 1 }] };
   const other = { data: [{ a: 1, b: [2, { c: null, d: 1 }] }], text: "go" };
   expect(canonical(one)).toBe(canonical(other));

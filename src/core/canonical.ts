@@ -1,6 +1,6 @@
-// One text for one value: what a digest of a request is made of.
+// Canonical JSON, from which the digests of requests are made.
 
-/** The same for the same JSON, in whatever order its fields were written: whoever asks again may have built it anew. */
+/** Returns the same text for the same JSON, whatever the order of its fields: a retry may build its request anew. */
 export const canonical = (value: unknown): string => JSON.stringify(value, (_, part: unknown) => inOrder(part));
 
 function inOrder(part: unknown): unknown {

@@ -1,4 +1,4 @@
-// Failures as a caller sees them.
+// Failures, as a caller receives them.
 import { expect, test } from "vitest";
 import { Bug, unreachable } from "./bug.ts";
 import { ADVICE, ControlError, messageOf, toControlError } from "./errors.ts";
@@ -13,16 +13,16 @@ test("an error carries its code, its advice and its cause", () => {
   expect(error).toBeInstanceOf(Error);
 });
 
-test("a better hint replaces the general one", () => {
+test("a specific hint replaces the general one", () => {
   expect(new ControlError("invalid", "Bad.", { hint: "Send text." }).hint).toBe("Send text.");
 });
 
-test("a control error passes through as it is", () => {
+test("a ControlError is returned unchanged", () => {
   const error = new ControlError("busy", "Busy.");
   expect(toControlError(error)).toBe(error);
 });
 
-test("G35: what somebody else threw is told as a fault of ours, its details only to the log", () => {
+test("G35: any other error is reported as `internal`, with its details only in the log", () => {
   for (const thrown of [new Error("password=hunter2"), "text", undefined, new Bug("impossible")]) {
     const error = toControlError(thrown);
     expect(error).toMatchObject({ code: "internal", retryable: false, cause: thrown });
@@ -37,7 +37,7 @@ test.each([
   ["an empty text", "", "It failed without a message."],
   ["a number", 7, "7"],
   ["nothing", undefined, "undefined"],
-])("what can be read of what was thrown: %s", (_, thrown, message) => {
+])("the readable message of a thrown value: %s", (_, thrown, message) => {
   expect(messageOf(thrown)).toBe(message);
 });
 
@@ -65,17 +65,17 @@ test.each([
   ["a long chain", chain(9), "level 9: level 8: level 7: level 6: level 5: level 4"],
   ["one of Belay's own, whose cause is for the log", new ControlError("busy", "No.", { cause: "secret" }), "No."],
   ["more data than anybody reads", cut, `${JSON.stringify(cut).slice(0, ERROR_DATA_CHARS_MAX)}… (11 more characters)`],
-])("what was thrown is not [object Object], and its causes are not dropped: %s", (_, thrown, message) => {
+])("the message is not [object Object], and includes the causes: %s", (_, thrown, message) => {
   expect(messageOf(thrown)).toBe(message);
 });
 
-test("a cause that is its own cause ends", () => {
+test("a cause that is its own cause terminates", () => {
   const error = new Error("round");
   error.cause = error;
   expect(messageOf(error)).toBe("round");
 });
 
-test("G12: something thrown that has no words, or odd ones, is told all the same, and as a text", () => {
+test("G12: a thrown value without a message, or with an odd one, has a text", () => {
   const wordless = Object.create(null);
   const unwilling = {
     toString: () => {
@@ -88,7 +88,7 @@ test("G12: something thrown that has no words, or odd ones, is told all the same
   expect(messageOf(Object.assign(new Error(), { message: 7 }))).toBe("7");
 });
 
-test("every advice is a sentence, and only what may help later is retryable", () => {
+test("every hint is a sentence, and only failures that may pass are retryable", () => {
   for (const [code, { hint }] of Object.entries(ADVICE)) expect(hint, code).toMatch(/^[A-Z].*\.$/);
   const retryable = Object.entries(ADVICE).filter(([, advice]) => advice.retryable);
   expect(retryable.map(([code]) => code)).toEqual([
@@ -103,7 +103,7 @@ test("every advice is a sentence, and only what may help later is retryable", ()
   ]);
 });
 
-test("a case nobody thought of is a bug that says what it saw", () => {
+test("an unhandled variant is a Bug that names it", () => {
   const odd = { type: "odd" };
   // @ts-expect-error A value that exists is exactly what the compiler rules out.
   expect(() => unreachable(odd)).toThrow(new Bug('not a case: {"type":"odd"}'));

@@ -1,7 +1,7 @@
-// Operating failures and refusals, as a caller sees them. Endings are values (outcomes), not errors.
+// Failures and refusals, as a caller receives them. Endings are values (outcomes), not errors.
 import { ERROR_DATA_CHARS_MAX, ERROR_DEPTH_MAX } from "./limits.ts";
 
-/** What went wrong, in one word. Closed: clients branch on it. */
+/** The kind of a failure. A closed set: clients branch on it. */
 export type ControlCode =
   | "invalid"
   | "unauthenticated"
@@ -28,7 +28,7 @@ interface Advice {
   readonly hint: string;
 }
 
-/** One table, so that every edge (library, HTTP, ACP, command line) gives the same advice. */
+/** One table, so that every interface (library, HTTP, ACP, command line) gives the same advice. */
 export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   invalid: { retryable: false, hint: "Correct the request; sending it again unchanged will fail again." },
   unauthenticated: {
@@ -60,7 +60,7 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
     retryable: false,
     hint: "Run `belay doctor`: it says what is missing and how to get it. Or ask for a lower tier.",
   },
-  store_full: { retryable: true, hint: "Free disk space. A running server goes on by itself once writes succeed." },
+  store_full: { retryable: true, hint: "Free disk space. A running server continues by itself once writes succeed." },
   store_locked: { retryable: true, hint: "Another program holds the database. Stop it, or use another file." },
   store_corrupt: {
     retryable: false,
@@ -70,14 +70,14 @@ export const ADVICE: Readonly<Record<ControlCode, Advice>> = {
   unavailable: { retryable: true, hint: "The store did not answer. Retry with the same idempotency key." },
   disconnected: {
     retryable: true,
-    hint: "The connection to the server was lost. What was accepted goes on; ask again once the server is back.",
+    hint: "The connection to the server was lost. Accepted work continues; retry once the server is back.",
   },
   internal: { retryable: false, hint: "This is a fault in Belay. The log has the details." },
 };
 
-/** The advice for a stop that is carried out and not recorded, whatever the store's trouble is. It names nothing. */
+/** The hint for a stop that was carried out but is not recorded yet, whatever the store's error is. */
 export const STOP_UNRECORDED =
-  "The stop was carried out. It is recorded as soon as the store takes it; ask again to hear how it ended.";
+  "The stop was carried out. It is recorded as soon as the store takes it; ask again to get its outcome.";
 
 export class ControlError extends Error {
   override readonly name = "ControlError";
@@ -94,8 +94,8 @@ export class ControlError extends Error {
 }
 
 /**
- * What can be read of whatever was thrown: its message and those of its causes, or its data. Bounded, and never throws:
- * whatever reports a failure must not fail because of it.
+ * A readable message of any thrown value: its message and those of its causes, or its data. Bounded, and never throws,
+ * because error reporting must not fail.
  */
 export function messageOf(thrown: unknown): string {
   return textOf(thrown, ERROR_DEPTH_MAX) || WORDLESS;
@@ -105,23 +105,23 @@ const WORDLESS = "It failed without a message.";
 
 function textOf(thrown: unknown, causes: number): string {
   try {
-    // The message of one of ours is complete: what is behind it is for the log.
+    // The message of a ControlError is complete: its cause is for the log.
     if (thrown instanceof ControlError) return thrown.message;
     if (isError(thrown)) return withCauses(String(thrown.message), thrown, causes);
     return typeof thrown === "object" && thrown !== null ? dataOf(thrown) : String(thrown);
   } catch {
-    // Something that cannot be read.
+    // A value that cannot be read.
     return "";
   }
 }
 
-/** Also one of another realm, which is an instance of none of our classes. */
+/** Also an error of another realm, which is not an instance of this realm's classes. */
 function isError(thrown: unknown): thrown is { readonly message: unknown; readonly cause?: unknown } {
   if (thrown instanceof Error) return true;
   return typeof thrown === "object" && thrown !== null && "message" in thrown && typeof thrown.message === "string";
 }
 
-/** `message: cause`, and the first few of several errors in one. A cause that the message quotes is left out. */
+/** `message: cause`, and the first few errors of an AggregateError. A cause that the message quotes is omitted. */
 function withCauses(message: string, thrown: { readonly cause?: unknown; readonly errors?: unknown }, causes: number) {
   if (causes === 0) return message;
   const errors = Array.isArray(thrown.errors) ? thrown.errors : [];
@@ -135,7 +135,7 @@ function withCauses(message: string, thrown: { readonly cause?: unknown; readonl
   });
 }
 
-/** An object's own text if it has one, otherwise its data as JSON. */
+/** The object's own string form if it has one, otherwise its data as JSON. */
 function dataOf(thrown: object): string {
   const hasText = typeof thrown.toString === "function" && thrown.toString !== Object.prototype.toString;
   if (hasText) return String(thrown);
@@ -147,7 +147,7 @@ function dataOf(thrown: object): string {
 
 const plain = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
 
-/** Whatever was thrown, as something a client may see. Details of foreign errors stay in `cause`, for the log. */
+/** Any thrown value as an error that a client may see. Details of other errors stay in `cause`, for the log. */
 export function toControlError(thrown: unknown): ControlError {
   if (thrown instanceof ControlError) return thrown;
   return new ControlError("internal", "Something went wrong inside Belay.", { cause: thrown });

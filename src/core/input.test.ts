@@ -1,4 +1,4 @@
-// What is taken, what it becomes, and what is said of everything else.
+// Valid inputs and their results, and the errors of invalid ones.
 import { describe, expect, test } from "vitest";
 import { askedOf, checkApproval, checkAsk } from "../engine/work/validate-question.ts";
 import {
@@ -26,7 +26,7 @@ import { misfit } from "./model/question.ts";
 
 type Check = (given: never) => unknown;
 
-/** Checked as TypeScript would not let it through. */
+/** Passes input that TypeScript would not accept. */
 const take = (check: Check, given: unknown): unknown => check(given as never);
 
 const json = (given: unknown): unknown => checkCallJson(given, "It");
@@ -34,7 +34,7 @@ const json = (given: unknown): unknown => checkCallJson(given, "It");
 const HALF = "\ud83d";
 const MENDED = "\ufffd";
 
-/** So many brackets around each other. */
+/** A list nested this deeply. */
 const nested = (levels: number): unknown => JSON.parse(`${"[".repeat(levels)}${"]".repeat(levels)}`);
 
 const NOT_TEXT = [7, null, ["x"], { text: "x" }, true];
@@ -43,7 +43,7 @@ const NO_NUMBERS = ["1", 1n, null, Number.NaN, Number.POSITIVE_INFINITY];
 const LONG = "n".repeat(NOTE_CHARS_MAX + 1);
 const SHORTENED = `${"n".repeat(NOTE_CHARS_MAX - 8)} … [cut]`;
 
-describe("G3: refused, with a message that says what would be right", () => {
+describe("G3: invalid input is refused, with a message that says what is right", () => {
   const PROMPT = "A prompt is a string, or an object with `text`.";
   const REASON = 'A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.';
   const NOTE = `A note is a string of at most ${NOTE_CHARS_MAX} characters.`;
@@ -141,7 +141,7 @@ describe("G3: refused, with a message that says what would be right", () => {
   });
 });
 
-describe("G3: what is too large is refused, and what just fits is not", () => {
+describe("G3: input above a limit is refused, and input at the limit is not", () => {
   const bytes = (many: number): string => "x".repeat(many);
   const question = (many: number) => ({ text: bytes(many - JSON.stringify({ kind: "question", text: "" }).length) });
   const item = (many: number) => {
@@ -170,12 +170,12 @@ describe("G3: what is too large is refused, and what just fits is not", () => {
     expect(() => take(check, sized(max + 1))).toThrow(expect.objectContaining({ code: "invalid", message: said }));
   });
 
-  test("letters of several bytes count as many", () => {
+  test("characters of several bytes count as many", () => {
     expect(() => checkPrompt("é".repeat(PROMPT_BYTES_MAX / 2))).not.toThrow();
     expect(() => checkPrompt("é".repeat(PROMPT_BYTES_MAX / 2 + 1))).toThrow("The prompt has 1048578 bytes");
   });
 
-  test("nesting counts objects, lists and what an object makes of itself", () => {
+  test("nesting counts objects, lists and the result of toJSON", () => {
     const levels: readonly ((inner: unknown) => unknown)[] = [
       (inner) => ({ inner }),
       (inner) => [inner],
@@ -190,7 +190,7 @@ describe("G3: what is too large is refused, and what just fits is not", () => {
   });
 });
 
-describe("what is taken", () => {
+describe("valid input", () => {
   const rows: readonly (readonly [what: string, check: Check, given: unknown, taken: unknown])[] = [
     ["a prompt as a text", checkPrompt, "x", { text: "x" }],
     ["a prompt as an object", checkPrompt, { text: " x " }, { text: " x " }],
@@ -231,11 +231,11 @@ describe("what is taken", () => {
     expect(take(check, given)).toStrictEqual(taken);
   });
 
-  test("durations from nothing up to the longest", () => {
+  test("durations from zero to the longest", () => {
     for (const given of [0, 1, 100]) expect(checkMs(given, "graceMs", 100)).toBe(given);
   });
 
-  test("a question, with what it says of itself and no more", () => {
+  test("a question, with its own fields and no others", () => {
     const kind = "question";
     const none = undefined;
     expect(checkAsk({ text: "x" })).toStrictEqual({ about: { kind, text: "x" }, deadlineMs: undefined });
@@ -251,7 +251,7 @@ describe("what is taken", () => {
     expect(checkAsk({ text: "x", options: [] }).about).toStrictEqual({ kind, text: "x", options: [] });
   });
 
-  test("half a character is mended wherever it stands, so that nobody stumbles over it later", () => {
+  test("lone surrogates are replaced everywhere, so that no later step fails on them", () => {
     const data = { [HALF]: [HALF] };
     const mended = { [MENDED]: [MENDED] };
     expect(checkPrompt(HALF)).toEqual({ text: MENDED });
@@ -265,13 +265,13 @@ describe("what is taken", () => {
     });
   });
 
-  test("an option with half a character in it can be chosen, as whoever answers reads it", () => {
+  test("an option with a lone surrogate can be chosen in its replaced form", () => {
     const { about } = checkAsk({ text: "x", options: [HALF], only: true });
     expect(misfit(about, { kind: "answered", value: checkCallJson(HALF, "An answer") }, undefined)).toBeUndefined();
   });
 });
 
-describe("data is copied as JSON has it", () => {
+describe("data is copied as JSON", () => {
   class Point {
     readonly x = 1;
   }
@@ -299,7 +299,7 @@ describe("data is copied as JSON has it", () => {
     expect(json(given)).toStrictEqual(copied);
   });
 
-  test("what is changed afterwards is not changed in the copy", () => {
+  test("later changes of the original do not change the copy", () => {
     const list = [1];
     const given = { list };
     const copy = json(given);
@@ -325,7 +325,7 @@ describe("data is copied as JSON has it", () => {
   });
 });
 
-test("whoever asks hears how it ended; an approval's end is its answer", () => {
+test("the caller of ask() receives the ending; that of an approval is its answer", () => {
   const expired = { kind: "expired", limitMs: 1 } as const;
   const answered = { kind: "answered", value: 7, by: "ann" } as const;
   expect(askedOf(expired)).toBe(expired);

@@ -1,4 +1,4 @@
-// Checks of what callers hand in, before anything is recorded. Bad input leaves no trace.
+// Checks of caller input, before anything is recorded. Invalid input leaves no trace.
 
 import { ControlError } from "./errors.ts";
 import {
@@ -46,7 +46,6 @@ export function checkKey(given: unknown): string | undefined {
   return given;
 }
 
-/** A reason as people give it: nothing, a note, or a whole reason. */
 /** The user that a request comes from. */
 export function checkSender(actor: unknown): { readonly actor?: string } {
   if (actor === undefined) return {};
@@ -54,7 +53,7 @@ export function checkSender(actor: unknown): { readonly actor?: string } {
   return { actor };
 }
 
-/** Keys of prompts that may not have arrived. However many: those that have arrived leave no memo. */
+/** Keys of prompts that may not have arrived. Not limited, because prompts that have arrived leave no memo. */
 export function checkKeys(given: unknown): readonly string[] {
   if (!Array.isArray(given)) throw invalid("`prompts` must be a list.");
   return given.map((one) => {
@@ -65,7 +64,7 @@ export function checkKeys(given: unknown): readonly string[] {
 }
 
 export function checkReason(reason: unknown): CancelReason {
-  // A text that is too long is cut: nothing goes on running because of what was said about stopping it.
+  // A text that is too long is cut: a stop must not fail because of its text.
   const given = cutReason(reason);
   if (given === undefined) return { kind: "user" };
   if (typeof given === "string") return { kind: "user", note: given };
@@ -83,10 +82,10 @@ export function checkReason(reason: unknown): CancelReason {
   throw invalid('A cancel\'s `reason.kind` is "user" or "policy"; the other kinds are Belay\'s own.');
 }
 
-/** A position that the log has not reached was not given out by it. */
+/** The error for a position beyond the end of the log, which the log cannot have given out. */
 export const beyondTheEnd = (after: number, head: number): ControlError =>
   new ControlError("invalid", `There is nothing at position ${after} yet: the log ends at ${head}.`, {
-    hint: "Resume from a position this very session has told you, or from 0.",
+    hint: "Resume from a position that this session has returned, or from 0.",
   });
 
 export function checkCallJson(given: unknown, what: string): Json {
@@ -108,7 +107,7 @@ export function checkItem(given: unknown): InboxItem {
   return item;
 }
 
-/** A copy, made of plain data only: nothing that is changed later, has a prototype or cannot be stored. */
+/** Copies plain data. The copy cannot be changed by the caller, and can be stored. */
 export function checkJson(given: unknown, what: string, depth = 0): Json {
   switch (typeof given) {
     case "string":
@@ -121,7 +120,7 @@ export function checkJson(given: unknown, what: string, depth = 0): Json {
     case "object":
       if (given === null) return null;
       if (depth >= JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
-      // Not `map`, which passes over the holes of a list.
+      // Not `map`, which skips the holes of a list.
       if (Array.isArray(given)) return Array.from(given, (item) => checkJson(item, what, depth + 1));
       return checkObject(given, what, depth);
     default:
@@ -149,7 +148,7 @@ export function rejectUnknown(rest: object, what: string): void {
   if (unknown.length > 0) throw invalid(`${what} has no ${unknown.map((key) => `\`${key}\``).join(", ")}.`);
 }
 
-/** A whole number of milliseconds within a bound, as options give it. */
+/** Checks a whole number of milliseconds within a limit. */
 export function checkMs(given: unknown, what: string, max: number): number {
   if (!isWhole(given) || given < 0 || given > max) {
     throw invalid(`${what} is a whole number of milliseconds from 0 to ${max}.`);
@@ -157,7 +156,7 @@ export function checkMs(given: unknown, what: string, max: number): number {
   return given;
 }
 
-/** How many rows of a list at once. */
+/** Checks the number of rows of a page. */
 export function checkLimit(given: unknown): number {
   if (given === undefined) return 100;
   if (!isWhole(given) || given < 1 || given > PAGE_ROWS_MAX) {
@@ -176,7 +175,7 @@ export function checkNote(given: unknown): string {
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** `cancel("enough")` and `cancel(null)` are mistakes whose answer should say what would be right. */
+/** `cancel("enough")` and `cancel(null)` are mistakes; the error says what is right. */
 export function optionsOf<O extends object>(given: O, of: string): O {
   if (!isObject(given)) throw invalid(`${of} takes its options as an object, { name: value }.`);
   return given;

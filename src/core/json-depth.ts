@@ -1,9 +1,9 @@
-// How deeply a JSON text is nested, told before it is parsed: a parser takes seconds for megabytes of brackets, and
-// nobody's stop is heard meanwhile.
+// The nesting depth of a JSON text, checked before it is parsed: parsing megabytes of brackets takes seconds, during
+// which the event loop is blocked and no stop is received.
 
 /**
- * Levels that a text may have to be parsed at all. Far more than any protocol or tool has, so that what is merely too
- * deep is refused by whoever knows by how much.
+ * Maximum depth of a text that is parsed. Far more than any protocol or tool uses, so that a text that is merely too
+ * deep is refused by its own limit.
  */
 export const PARSED_LEVELS_MAX = 256;
 
@@ -14,7 +14,7 @@ const LIST_END = 0x5d;
 const OBJECT = 0x7b;
 const OBJECT_END = 0x7d;
 
-/** Whether it has more levels than that. One pass, without a stack; what is no JSON is left for the parser to say. */
+/** Whether the text is nested more deeply than that. One pass, without a stack. Invalid JSON is left to the parser. */
 export function isUnparsable(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -27,7 +27,7 @@ export function isUnparsable(text: string): boolean {
   return false;
 }
 
-/** Where the string that begins here has its last quote, or the end of the text. */
+/** The position of the closing quote of the string that begins here, or the end of the text. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let slashes = 0;

@@ -1,7 +1,7 @@
 // Packages that only some uses of Belay need: optional peer dependencies, loaded when they are used.
 import { ControlError } from "./errors.ts";
 
-/** As in `package.json`. The ACP SDK is exact, because version 2 of the protocol is a draft. */
+/** As in `package.json`. The ACP SDK is pinned, because version 2 of the protocol is a draft. */
 export const OPTIONAL_PACKAGES = {
   "@agentclientprotocol/sdk": "2.4.0",
   "@ai-sdk/anthropic": "^4.0.102",
@@ -13,7 +13,7 @@ export const OPTIONAL_PACKAGES = {
 
 export type OptionalPackage = keyof typeof OPTIONAL_PACKAGES;
 
-/** Throws `invalid` with the line that installs the package, if it is missing. Other errors are passed on. */
+/** Throws `invalid` with the install command if the package is missing. Other errors are passed on. */
 export async function withPackage<T>(name: OptionalPackage, purpose: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

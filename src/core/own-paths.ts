@@ -1,9 +1,9 @@
-// Files of Belay's own that no command of an agent may see or change.
+// Belay's own files, which the commands of an agent may neither read nor change.
 
-/** What a store in a file puts beside it, as endings of its name. The first is the file itself. */
+/** The suffixes of the files that belong to a store file. The first is the file itself. */
 export const STORE_ENDINGS = ["", "-wal", "-shm", "-journal", ".lock", ".mark", ".reserve"] as const;
 
-/** A control that starts commands on this machine, and can hide files from those that start from now on. */
+/** Marks a control that starts commands on this machine, and can hide files from those that start from now on. */
 export const HIDE_PATHS: unique symbol = Symbol.for("agent-belay.hide-paths");
 
 /** Does nothing for a control that starts no commands here, such as a client of another server. */

@@ -9,7 +9,7 @@ test.each([
   ["0", null, 0],
   ["Thu, 19 Nov 2026 10:00:20 GMT", NOW, 20_000],
   ["Thu, 19 Nov 2026 09:59:00 GMT", NOW, 0],
-  // Without the time of the answer, a date says nothing: the clock of another machine may be wrong by years.
+  // Without the time of the response a date is useless: the clock of another machine may be wrong by years.
   ["Thu, 19 Nov 2026 10:00:20 GMT", undefined, undefined],
   ["soon", NOW, undefined],
   ["-3", NOW, undefined],

@@ -3,8 +3,8 @@
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
 
 /**
- * How long to wait, in ms. Seconds, or a date, which is compared with the `date` of the same answer: the clocks of two
- * machines differ. Undefined: nothing is said that can be told.
+ * How long to wait, in ms. The header has seconds or a date; a date is compared with the `date` of the same response,
+ * because the clocks of two machines differ. Undefined: the header is absent or not readable.
  */
 export function retryAfterMs(given: string | null | undefined, date?: string | null): number | undefined {
   const text = given?.trim() ?? "";

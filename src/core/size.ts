@@ -1,6 +1,7 @@
-// How much memory a value takes, roughly. For bounds: what is held for a slow reader must not grow with its content.
+// A rough estimate of a value's memory. Used for limits: what is buffered for a slow reader must not grow with its
+// content.
 
-/** Estimated bytes of a JSON value on the heap. A character counts two, as in a text that is not Latin. */
+/** Estimated bytes of a JSON value on the heap. A character counts as two bytes, as in a string that is not Latin-1. */
 export function heapBytes(value: unknown): number {
   if (typeof value === "string") return 2 * value.length + TEXT_BYTES;
   if (typeof value !== "object" || value === null) return 0;
@@ -9,7 +10,7 @@ export function heapBytes(value: unknown): number {
     for (const one of value) bytes += FIELD_BYTES + heapBytes(one);
     return bytes;
   }
-  // Counted for every event: a list of the values would cost more than looking at them.
+  // Runs for every event: making a list of the values would cost more than reading them.
   const fields = value as Readonly<Record<string, unknown>>;
   for (const name in fields) bytes += FIELD_BYTES + heapBytes(fields[name]);
   return bytes;

@@ -3,7 +3,7 @@ import { checkReason } from "./input.ts";
 import { WAIT_MS_MAX } from "./limits.ts";
 import { UNREADABLE_NOTE as NOTE, readableReason, readableWait } from "./stop-form.ts";
 
-describe("G7: a reason that cannot be read does not refuse a stop", () => {
+describe("G7: an unreadable reason does not refuse a stop", () => {
   test.each([
     [undefined, undefined],
     [null, undefined],
@@ -45,6 +45,6 @@ test.each([
   [Number.NaN, undefined],
   ["5", undefined],
   [null, undefined],
-])("G7: a stop that is to wait for %j waits for %j", (given, read) => {
+])("G7: a stop with the wait %j waits for %j", (given, read) => {
   expect(readableWait(given)).toBe(read);
 });

@@ -1,12 +1,12 @@
-// What a stop carries besides what it covers, as it is received: a reason, and how long to wait. Nothing of that is a
-// reason to refuse the stop. In code, where a compiler looks at it, it is checked as everything else is.
+// The optional fields of a stop, as received over a protocol: its reason, and how long to wait. Invalid ones never
+// refuse the stop. In code, where a compiler checks them, they are validated like all other input.
 import { WAIT_MS_MAX } from "./limits.ts";
 import type { GivenReason } from "./model/cancel.ts";
 
-/** Stands for the note of a reason that is not text. */
+/** Replaces the note of a reason that is not text. */
 export const UNREADABLE_NOTE = "[unreadable reason]";
 
-/** A reason that is valid: its readable parts, and a mark in place of a note that is not text. */
+/** A valid reason, made of the readable parts of the given one; a note that is not text is replaced. */
 export function readableReason(given: unknown): GivenReason | undefined {
   if (given === undefined || given === null) return undefined;
   if (typeof given === "string") return given;
@@ -22,7 +22,7 @@ export function readableReason(given: unknown): GivenReason | undefined {
   };
 }
 
-/** A time to wait, within the limit. Undefined: what was sent is not a time. */
+/** A time to wait, within the limit. Undefined: the value is not a time. */
 export function readableWait(given: unknown): number | undefined {
   if (typeof given !== "number" || Number.isNaN(given)) return undefined;
   return Math.min(Math.max(0, Math.trunc(given)), WAIT_MS_MAX);

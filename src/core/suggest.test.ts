@@ -10,15 +10,15 @@ test.each([
   ["Verify", "verify"],
   ["VERFY", "verify"],
   ["hepl", "help"],
-])("%s is a slip for %s", (typed, meant) => {
+])("%s is a typo of %s", (typed, meant) => {
   expect(suggest(typed, commands)).toBe(meant);
 });
 
-test.each(["", "x", "frobnicate", "run"])("%j is nothing we know", (typed) => {
+test.each(["", "x", "frobnicate", "run"])("%j is like none of the known words", (typed) => {
   expect(suggest(typed, commands)).toBeUndefined();
 });
 
-describe("what is near enough", () => {
+describe("a word is near enough", () => {
   test.each([
     ["three letters too many", "abcdefghi", "abcdef", true],
     ["four letters too many", "abcdefghij", "abcdef", false],
@@ -38,13 +38,13 @@ describe("what is near enough", () => {
     expect(suggest(typed, [word])).toBe(near ? word : undefined);
   });
 
-  test("of two that are equally near, the first", () => {
+  test("of two equally near words the first is suggested", () => {
     expect(suggest("cat", ["bat", "rat"])).toBe("bat");
     expect(suggest("cat", ["rat", "bat"])).toBe("rat");
   });
 });
 
-test("the nearest is what the definition says it is, for all short words", () => {
+test("the nearest word is the one that the definition gives, for all short words", () => {
   const words = ["", ..."ab"].flatMap((a) => ["", ..."ab"].flatMap((b) => [..."abc"].map((c) => `${a}${b}${c}a`)));
   for (const typed of words) {
     for (const one of words) {
@@ -61,7 +61,7 @@ test("the nearest is what the definition says it is, for all short words", () =>
 
 const known = new Map<string, number>();
 
-/** By its definition, from the last letters on. */
+/** The distance by its definition, from the last letters on. */
 function slips(from: string, to: string): number {
   const name = `${from} ${to}`;
   const before = known.get(name);

@@ -1,14 +1,14 @@
-// What somebody who mistyped may have meant.
+// Suggestions for mistyped words.
 
-/** More than this many slips of the fingers is another word. */
+/** With more edits than this it is another word. */
 const EDITS_MAX = 3;
 
-/** The nearest of the known words, if it is near enough to be a slip of the fingers. */
+/** The nearest of the known words, if it is near enough to be a typo. */
 export function suggest(typed: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let fewest = Math.min(EDITS_MAX, Math.ceil(typed.length / 2)) + 1;
   for (const word of known) {
-    // Words this different in length are not near; and what a model makes up can be long.
+    // Words that differ this much in length are not near, and words from a model can be long.
     if (Math.abs(word.length - typed.length) > EDITS_MAX) continue;
     const edits = distance(typed.toLowerCase(), word.toLowerCase());
     if (edits < fewest) {
@@ -19,7 +19,7 @@ export function suggest(typed: string, known: Iterable<string>): string | undefi
   return best;
 }
 
-/** How many characters must be added, removed, replaced or swapped with a neighbour to get from one to the other. */
+/** The number of characters that must be added, removed, replaced or swapped with a neighbour. */
 function distance(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);

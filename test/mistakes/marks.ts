@@ -1,6 +1,6 @@
 // Finds the places in the source that known mistakes edit. A mark is a comment:
 //
-//   if (goesOn) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
+//   if (continues) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
 //
 // It names the line it stands on or, alone on a line, the next one. The marked node is the outermost statement, class
 // member, case, property or element that starts on that line. Several names are separated by commas; a mistake with

@@ -11,21 +11,30 @@ import type { CallId, RunId, Seq } from "./ids.ts";
 interface Base {
   readonly id: CallId;
   readonly name: string;
-  /** Asked for by the end of a turn, not from within one: it can be begun again without asking a turn again. */
+  /** Requested at the end of a turn, not during one: it can be begun again without requesting another turn. */
   readonly byEnd?: true;
   readonly idempotent?: true;
-  /** What people have said to its approval. Kept, so that nobody is asked again after a restart. */
+  /** The answer to its approval. Kept so that the same approval is not requested again after a restart. */
   readonly verdict?: Verdict;
 }
 
 export interface Verdict {
-  /** Of the bytes it is about. */
+  /** Digest of the name and input that were approved or denied. */
   readonly digest: string;
   readonly allowed: boolean;
 }
 
 export type Call =
+  /**
+   * Requested: it waits for a hook, an approval or a slot, or its code runs. Its worker reports how it ended.
+   * If Belay dies here: it settles as `lost`, or as failed if it was denied. A call that was requested at the end of a
+   * turn is begun again if it is idempotent, or if its approval is still open.
+   */
   | (Base & { readonly phase: "running" })
+  /**
+   * Cancelled. It settles when its code has returned, or is abandoned after its grace.
+   * If Belay dies here: it settles as `lost`, or as cancelled if it had not begun.
+   */
   | (Base & {
       readonly phase: "stopping";
       readonly reason: CancelReason;
@@ -35,7 +44,7 @@ export type Call =
       readonly begun?: false;
     });
 
-/** A call as it is asked for. */
+/** The request for a call, as the event records it. */
 export type CallAsk = Omit<Extract<CallEvent, { type: "call.requested" }>, "type" | "runId">;
 
 /** How a call is to be stopped. */
@@ -47,7 +56,7 @@ export interface Stop {
   readonly begun?: false | undefined;
 }
 
-/** What the log says happened next to a call; undefined once it has settled. */
+/** The call after `event`; undefined once it has settled. */
 export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undefined {
   switch (event.type) {
     case "call.requested":
@@ -62,7 +71,7 @@ export function evolveCall(call: Call, event: CallEvent, seq: Seq): Call | undef
   }
 }
 
-/** The facts that follow from cancelling a call, and what to tell whoever asked. `next` is where a fact would stand. */
+/** The events and the receipt of a cancel. `next` is the position that the first event would have. */
 export function cancelCall(
   runId: RunId,
   call: Call,

@@ -1,15 +1,16 @@
-// The vocabulary of stopping: what is aimed at, why, what the asker is told, how it ended.
+// The types of stopping: targets, reasons, receipts and outcomes.
 
 import { NOTE_CHARS_MAX } from "../limits.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId } from "./ids.ts";
 
 /**
- * Cancelling a session covers what was accepted before, and what goes on in its background; a run, all it owns; a call
- * leaves its run going; a process leaves its call going. Cancelling an approval cancels the call that waits for it.
+ * What a cancel stops. A session: every run accepted so far, and its background processes. A run: all the work it owns.
+ * A call: only that call; its run continues. A process: only that process; its call continues. An approval: the call
+ * that waits for it.
  */
 export type Target = SessionId | RunId | CallId | ProcessId | QuestionId;
 
-/** Why. Closed, because people will count by it. `by` names who asked, where that is known. */
+/** Why a cancel was requested. A closed set, so that reasons can be counted. `by` names the requester, if known. */
 export type CancelReason =
   | { readonly kind: "user"; readonly note?: string; readonly by?: string }
   | { readonly kind: "policy"; readonly note: string }
@@ -19,20 +20,19 @@ export type CancelReason =
   | { readonly kind: "closed" }
   | { readonly kind: "shutdown" };
 
-/** As somebody gives it: a note, or in full. The other kinds are Belay's own. */
+/** A reason as a caller gives it: a note, or the object. Belay itself sets the other kinds. */
 export type GivenReason = string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };
 
-/** What the asker is told at once. When the target ends is told by its outcome, not here. */
-/** The end of a note that was cut. */
+/** Ends a note that was cut. */
 const CUT = " … [cut]";
 
-/** A note of a reason, within the limit. Cut and marked, never refused: a stop does not fail for its form. */
+/** Cuts a note to the limit and marks the cut. It never refuses: a stop must not fail because of its text. */
 export function cutNote(note: string): string {
   const whole = note.toWellFormed();
   return whole.length <= NOTE_CHARS_MAX ? whole : whole.slice(0, NOTE_CHARS_MAX - CUT.length).toWellFormed() + CUT;
 }
 
-/** The same for every text of a reason as a caller gives it, whatever else it is. */
+/** Cuts every text of a reason that a caller gives, whatever its type. */
 export function cutReason(given: unknown): unknown {
   if (typeof given === "string") return cutNote(given);
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;
@@ -41,24 +41,25 @@ export function cutReason(given: unknown): unknown {
   );
 }
 
+/** The immediate answer to a cancel. It says what was recorded; when the target ends is in its outcome. */
 export type CancelReceipt =
   /** It had not begun, and never will. */
   | { readonly kind: "withdrawn" }
-  /** It has been winding down since `since`. `first` says whether this request was the one that counted. */
+  /** Its stop was recorded at `since`. `first`: this request is the one that was recorded. */
   | { readonly kind: "stopping"; readonly since: Seq; readonly first: boolean }
-  /** Too late. It had already ended, like this. */
+  /** It had already ended with this outcome. */
   | { readonly kind: "settled"; readonly outcome: Outcome }
   | { readonly kind: "unknown" };
 
-/** What a cancel of a whole session found. `idle`: there was nothing to cancel, and nothing was changed. */
+/** What a cancel of a session found. `idle`: there was nothing to cancel, and nothing was changed. */
 export type SessionReceipt =
   | { readonly kind: "idle" | "unknown"; readonly runs: readonly [] }
   | {
       readonly kind: "stopping" | "withdrawn";
       readonly runs: readonly Covered[];
-      /** What goes on in the background and is being stopped, if anything does. */
+      /** The background processes that are being stopped, if any. */
       readonly processes?: readonly CoveredProcess[];
-      /** Keys of prompts that were named and have not arrived. They are withdrawn when they do. */
+      /** Keys of prompts that the cancel names and that have not arrived. They are withdrawn on arrival. */
       readonly prompts?: readonly string[];
     };
 
@@ -72,18 +73,18 @@ export interface CoveredProcess {
   readonly receipt: CancelReceipt;
 }
 
-/** How it ended. Exactly one per run, turn and call; written once. */
+/** How a run, turn, call or process ended. Written exactly once. */
 export type Outcome =
   /**
-   * `into`: a steer whose text was taken into that run. `finish`: the model did not end its answer by itself: it
-   * reached its length, or refused.
+   * `into`: the run that took in this steer. `finish`: why the model's answer is incomplete: its length limit, a
+   * refusal, or another reason.
    */
   | { readonly kind: "completed"; readonly into?: RunId; readonly finish?: "length" | "refusal" | "other" }
   | { readonly kind: "failed"; readonly code: string; readonly message: string }
   /**
-   * `abandoned` names the work that did not stop when asked; its late results are dropped. `dying` names the processes
-   * that were killed and still existed at that moment; their ends are recorded when the kernel reports them. `error`:
-   * what it threw while it was being stopped, if that is more than the stop itself: a rollback that failed.
+   * `abandoned` names the work that did not stop within its grace; its late results are dropped. `dying` names the
+   * processes that were killed and still existed at that moment; their ends are recorded when the kernel reports them.
+   * `error`: what the work threw while it was being stopped, other than the abort itself, such as a failed rollback.
    */
   | {
       readonly kind: "cancelled";
@@ -92,20 +93,20 @@ export type Outcome =
       readonly dying?: readonly ProcessId[];
       readonly error?: Failure;
     }
-  /** Its worker vanished. We do not know what it did, and do not pretend to. */
+  /** Its worker vanished, so what it did is unknown. */
   | { readonly kind: "lost" };
 
-/** An error, as it is recorded: a code that is one word, and a message of bounded length. */
+/** An error as it is recorded: a one-word code, and a message of bounded length. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
-/** What went wrong while something was being stopped, in one sentence for a model and a person. */
+/** The error that work threw while it was being stopped, as a sentence for models and people. */
 export const failedWhileStopping = ({ message }: Failure): string =>
   `While it was being stopped it failed: ${message.replace(/[.\s]+$/, "")}.`;
 
-/** Who stopped something, and why, in the words a model and a person can use. */
+/** The requester and the reason of a stop, as text for models and people. */
 export function who(reason: CancelReason): string {
   switch (reason.kind) {
     case "user":
@@ -127,34 +128,34 @@ export function who(reason: CancelReason): string {
 
 /** The prompts that a cancel names, and the user that sent it. */
 export interface NamedPrompts {
-  /** Keys of prompts that the user has sent and not seen answered. They may not have arrived. */
+  /** Keys of prompts that the user has sent and received no answer for. They may not have arrived. */
   readonly prompts?: readonly string[];
   readonly actor?: string;
-  /** Those of them that have a run, as far as only the store knows: they have arrived, and are over. */
+  /** Those of `prompts` whose run the store knows and that have settled. */
   readonly arrived?: readonly string[];
-  /** Set when the user has as many memos as it may have: no more are left. */
+  /** The user has reached its limit of memos: no more are kept. */
   readonly crowded?: true;
 }
 
-/** By the caller's own key: usable before the acceptance was answered. With `prompts`, even before it has arrived. */
+/** Cancels by the caller's key, even before the id is known; with `prompts`, even before the prompt has arrived. */
 export interface CancelKey extends NamedPrompts {
   readonly type: "cancel-key";
   readonly key: string;
-  /** Digest of what was asked under it, if only that is meant: a prompt that was refused stops nobody else's run. */
+  /** Digest of the prompt, if only that prompt is meant: the same key may stand for a run of another prompt. */
   readonly content?: string;
   readonly reason: CancelReason;
 }
 
-/** Whether a cancel by key means this run. */
+/** Whether a cancel by key applies to this run. */
 export const isMeant = (
   { key, content }: Pick<CancelKey, "key" | "content">,
   run: { readonly key: string | undefined; readonly content: string | undefined },
 ): boolean => run.key === key && (content === undefined || run.content === content);
 
-/** The event loop did not turn for `ms`, and nothing could be stopped meanwhile. */
+/** The event loop was blocked for `ms`. Nothing could be stopped during that time. */
 export interface Blocked {
   readonly ms: number;
-  /** The turn or call whose code was entered last; if none was entered lately, those that were live. */
+  /** The turn or call whose code was entered last; if none was entered recently, all that were live. */
   readonly works: readonly BlockedWork[];
 }
 

@@ -1,4 +1,4 @@
-// Everything that may be asked of a lane, and what the asker is told. Time, ids and digests arrive in commands.
+// The commands of a lane and their answers. Commands carry time, ids and digests, because the core makes none.
 
 import type { ControlCode } from "../errors.ts";
 import type { CallEnd, Resume, TurnEnd } from "../policy/decide-run.ts";
@@ -13,12 +13,12 @@ import type { AnswerReceipt, QuestionReply, Subject } from "./question.ts";
 
 export type CommandOf<T extends Command["type"]> = Extract<Command, { type: T }>;
 
-/** What is asked, and, if the asker wants it done once however often it arrives, under which key. */
+/** A command. With `once` it takes effect once, however often it arrives. */
 export type Command = Ask & { readonly once?: Once };
 
 export interface Once {
   readonly key: string;
-  /** Digest of what is asked: the same key with other content is a conflict. */
+  /** Digest of the request: the same key with other content is a conflict. */
   readonly content: string;
 }
 
@@ -32,12 +32,12 @@ type Ask =
   | ({
       readonly type: "cancel-session";
       readonly reason: CancelReason;
-      /** `keep`: what goes on in the background goes on. Default `stop`. */
+      /** `keep`: background processes keep running. Default `stop`. */
       readonly background?: "keep" | "stop";
       /** `queue`: only what waits is withdrawn; the live run and background processes continue. */
       readonly only?: "queue";
     } & NamedPrompts)
-  /** Keeps what a request was answered that is recorded elsewhere, or about all sessions. */
+  /** Records the answer of a request whose effects are recorded elsewhere, or that concerns all sessions. */
   | { readonly type: "keep-answer"; readonly answer: Json; readonly actor?: string }
   | { readonly type: "cancel-run"; readonly runId: RunId; readonly reason: CancelReason }
   | CancelKey
@@ -47,7 +47,7 @@ type Ask =
       readonly reason: CancelReason;
       /** Whether the model is reminded of it at its next turn, besides seeing the result. */
       readonly remind?: boolean;
-      /** Stated by its worker: it had not begun when this was decided, and is stopped in that tick. */
+      /** Set by the worker: the call had not begun when this was decided, and is stopped in the same tick. */
       readonly begun?: false;
     }
   | { readonly type: "cancel-process"; readonly processId: ProcessId; readonly reason: CancelReason }
@@ -55,22 +55,22 @@ type Ask =
       readonly type: "cancel-question";
       readonly questionId: QuestionId;
       readonly reason: CancelReason;
-      /** As of a call: of the one that asked. */
+      /** As in `cancel-call`, for the call that asked the question. */
       readonly begun?: false;
     }
-  /** `digest`, if given, must be that of the bytes the question is about. */
+  /** `digest`, if given, must be that of the input the approval is for. */
   | {
       readonly type: "answer";
       readonly questionId: QuestionId;
       readonly reply: QuestionReply;
       readonly digest?: string;
     }
-  /** How its agent goes about its work from now on. */
+  /** Sets what the agent may do without an approval, from now on. */
   | { readonly type: "set-mode"; readonly mode: string; readonly by?: string }
-  /** Puts something into the inbox. */
+  /** Adds an item to the inbox. */
   | { readonly type: "post"; readonly item: InboxItem }
   | { readonly type: "close"; readonly reason: CancelReason }
-  /** From here on, said by the worker that drives the lane. */
+  /** The commands from here on come from the worker that drives the lane. */
   | { readonly type: "start" }
   | { readonly type: "take"; readonly turnId: TurnId }
   | ({ readonly type: "extend"; readonly turnId: TurnId; readonly text: string } & Pick<TurnEnd, "usage" | "model">)
@@ -84,14 +84,14 @@ type Ask =
   | { readonly type: "settle-call"; readonly end: CallEnd }
   | {
       readonly type: "begin-process";
-      /** Given by the worker, so that it stays the same if this is decided again. Default the next one. */
+      /** Given by the worker, so that it stays the same if this is decided again. Default: the next free id. */
       readonly processId?: ProcessId;
       readonly owner: CallId | SessionId;
       readonly command: string | readonly string[];
       readonly cwd?: string;
       readonly feedback: Feedback;
       readonly lasting?: true;
-      /** The call or turn that starts it for the session: one that is being stopped starts nothing. */
+      /** The call or turn that starts it on behalf of the session. A stopped one starts nothing. */
       readonly by?: Work;
     }
   | {
@@ -102,7 +102,7 @@ type Ask =
       readonly profile: string;
     }
   | { readonly type: "detach-process"; readonly processId: ProcessId; readonly feedback: Feedback }
-  /** `waiters`: the calls and the turn that wait for it; each of them has its result, if it completes. */
+  /** `waiters`: the calls and the turn that wait for it. Each receives its result, if it completes. */
   | { readonly type: "settle-process"; readonly end: ProcessEnd; readonly waiters?: readonly Work[] }
   | { readonly type: "recover"; readonly resume: Resume }
   | { readonly type: "park" };
@@ -114,13 +114,13 @@ export interface Accept {
   readonly delivery: Delivery;
   readonly key?: string;
   readonly content?: string;
-  /** The user that sent it, where several share one Belay. */
+  /** The user that sent it, if several share one Belay. */
   readonly actor?: string;
-  /** The run that settled long ago under the same key, if the store knows one. */
+  /** The settled run with the same key, if the store knows one. */
   readonly earlier?: { readonly runId: RunId; readonly acceptedAt: Seq; readonly content: string | undefined };
 }
 
-/** Where in the queue: next, last, or just before another. */
+/** A position in the queue: first, last, or before another run. */
 export type QueuePlace = "front" | "back" | { readonly before: RunId };
 
 /** The answer to each command. */
@@ -151,7 +151,7 @@ export interface Answers {
   "admit-call": "admitted" | "denied";
   expire: undefined;
   "settle-turn": Settled;
-  /** The end as it is recorded: that of a call that was stopped before it began is the stop. */
+  /** The event that was recorded. A call that was stopped before it began is recorded as stopped. */
   "settle-call": CallSettled | "late";
   "begin-process": ProcessBegun | Refused;
   "note-process": undefined;
@@ -164,7 +164,7 @@ export interface Answers {
 export type Answer<C extends Command> = Answers[C["type"]];
 
 export interface Created {
-  /** `existed`: it was left as it is. */
+  /** `existed`: the session was left unchanged. */
   readonly kind: "created" | "existed";
   readonly seq: Seq;
 }
@@ -173,11 +173,11 @@ export interface Accepted {
   readonly kind: "accepted";
   readonly runId: RunId;
   readonly seq: Seq;
-  /** How it joined: a steer without a live run was queued. */
+  /** A steer without a live run is queued. */
   readonly joined: "queue" | "steer";
-  /** Runs before it, the live one included. */
+  /** Number of runs before it, including the live one. */
   readonly ahead: number;
-  /** True for the second request under one idempotency key. */
+  /** True for every further request with the same idempotency key. */
   readonly repeated: boolean;
 }
 
@@ -187,7 +187,7 @@ export interface Refused {
   readonly message: string;
 }
 
-/** The answer to a change of the queue. `started`: too late, it is under way. `unknown`: not in the queue. */
+/** The answer to a change of the queue. `started`: the run is no longer waiting. `unknown`: not in the queue. */
 export type QueueReceipt =
   | { readonly kind: "changed"; readonly seq: Seq }
   | { readonly kind: "unchanged" }
@@ -195,7 +195,7 @@ export type QueueReceipt =
   | { readonly kind: "unknown" }
   | Refused;
 
-/** A steer that was taken in, in the order in which they were accepted. */
+/** A steer that was taken in. Steers are taken in order of acceptance. */
 export interface Taken {
   readonly runId: RunId;
   readonly prompt: Prompt;
@@ -216,15 +216,15 @@ export interface InboxReceipt {
   readonly seq: Seq;
 }
 
-/** The answer to a change of the mode. `unchanged`: it was set to that already, and nothing was recorded. */
+/** The answer to a change of the mode. `unchanged`: it was that already, and nothing was recorded. */
 export type ModeReceipt =
   | { readonly kind: "changed"; readonly mode: string; readonly seq: Seq }
   | { readonly kind: "unchanged"; readonly mode: string };
 
-/** `granted`: it was approved before, for the whole session or for this very call, and nobody is asked. */
+/** `granted`: it was approved before, for the session or for this call, so no question is asked. */
 export type Questioned = { readonly kind: "asked"; readonly questionId: QuestionId } | { readonly kind: "granted" };
 
-/** `late`: it had been settled or abandoned before, so this end was dropped. */
+/** `late`: the work had already been settled or abandoned, so this end was dropped. */
 export type Settled = "recorded" | "late";
 
 export type CallSettled = Extract<Event, { type: "call.settled" }>;

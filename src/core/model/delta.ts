@@ -1,22 +1,22 @@
-// What followers hear besides facts: fragments that may be dropped, and the one notice that something is missing.
+// What followers receive besides events: deltas, which may be dropped, and gaps, which mark removed events.
 import type { CallId, ProcessId, RunId, Seq, TurnId } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
-/** A live-only fragment. May be dropped; never needed to rebuild anything. */
+/** A live-only fragment. It may be dropped, and nothing is ever rebuilt from it. */
 export type Delta =
-  /** The next piece of an answer; `reasoning` is what the model says to itself. */
+  /** The next piece of an answer. `reasoning`: of the model's reasoning. */
   | {
       readonly type: "delta";
       readonly runId: RunId;
       readonly turnId: TurnId;
       readonly text: string;
-      /** How many characters of this kind the turn had said before: whoever joins again hears nothing twice. */
+      /** Characters of this kind that the turn had sent before: a follower that reconnects drops repeats by it. */
       readonly from: number;
       readonly kind?: "reasoning";
     }
-  /** How far a call is, in its own words. */
+  /** The progress of a call, in the tool's own format. */
   | { readonly type: "progress"; readonly runId: RunId; readonly callId: CallId; readonly data: Json }
-  /** What a process has said so far: soon after it began, and then ever less often. */
+  /** The output of a process so far. Sent soon after the start, then at growing intervals. */
   | {
       readonly type: "output";
       readonly processId: ProcessId;
@@ -26,7 +26,7 @@ export type Delta =
       readonly tail: string;
     };
 
-/** Said once, in place of events that retention has removed: the next event follows `to`. */
+/** Sent once, in place of events that retention has removed. The next event is the one after `to`. */
 export interface Gap {
   readonly type: "gap";
   readonly from: Seq;

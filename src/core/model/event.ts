@@ -1,4 +1,4 @@
-// The facts a session's log is made of. Past tense, noun first, never revised. Names here are for life.
+// The events that a session's log consists of. Past tense, noun first, never revised. Names here are permanent.
 import type { CancelReason, Outcome } from "./cancel.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq, SessionId, TurnId, Work } from "./ids.ts";
 import type { InboxItem } from "./inbox.ts";
@@ -10,32 +10,32 @@ export type SessionEvent =
       readonly type: "session.created";
       readonly sessionId: SessionId;
       readonly title?: string;
-      /** Where its agent and its commands work: the real path of a directory. Without it, in the workspace. */
+      /** Where its agent and its commands work: the real path of a directory. Absent: the workspace. */
       readonly cwd?: string;
     }
   | { readonly type: "session.cancel_requested"; readonly reason: CancelReason; readonly covers: readonly RunId[] }
   | { readonly type: "session.closed"; readonly reason: CancelReason }
-  /** How its agent goes about its work from now on, in a word of the agent. `by`: who wanted that. */
+  /** The mode from now on, one of those that the agent defines. `by`: the user that set it. */
   | { readonly type: "session.mode_set"; readonly mode: string; readonly by?: string }
-  /** The model is given this summary instead of what was said before. People still read all of it. */
+  /** The model is given this summary instead of the conversation before it. The transcript keeps all of it. */
   | { readonly type: "session.compacted"; readonly turnId: TurnId; readonly summary: string }
-  /** Something the model is to hear at its next turn. */
+  /** An item for the model's next turn. */
   | {
       readonly type: "inbox.added";
       readonly item: InboxItem;
-      /** The process whose result it is. */
+      /** The process whose result this is. */
       readonly processId?: ProcessId;
-      /** A call or turn that waits for this very result: until it has ended, no turn is told. */
+      /** The call or turn that waits for this result. Until it ends, no turn takes the item. */
       readonly heldBy?: Work;
-      /** More that wait for it: one of them may be stopped before it has told the result. */
+      /** Others that wait for the same result: one of them may be stopped before it has returned it. */
       readonly alsoHeldBy?: readonly Work[];
-      /** If no turn comes by itself, a run is begun for it. */
+      /** If no turn follows anyway, a run is begun for it. */
       readonly wake?: true;
     }
-  /** A request that carried an idempotency key, and what was answered: the same request again gets the same answer. */
+  /** A request with an idempotency key, and its answer. The same request again gets the same answer. */
   | { readonly type: "request.answered"; readonly key: string; readonly content: string; readonly answer: Json };
 
-/** What happens to a run before it starts, or instead of it. */
+/** Events of a run that has not started. */
 export type QueueEvent =
   | {
       readonly type: "run.accepted";
@@ -43,27 +43,27 @@ export type QueueEvent =
       readonly prompt: Prompt;
       readonly delivery: Delivery;
       readonly key?: string;
-      /** Digest of what was asked under `key`: the same key with other content is a conflict. */
+      /** Digest of the request with `key`: the same key with other content is a conflict. */
       readonly content?: string;
-      /** Begun by nobody but what is in the inbox. */
+      /** Begun by an item in the inbox, not by a client. */
       readonly wake?: true;
     }
   | { readonly type: "run.edited"; readonly runId: RunId; readonly prompt: Prompt }
-  /** `index`: its place in the queue from now on, 0 being next. */
+  /** `index`: its new position in the queue. 0 is the next run. */
   | { readonly type: "run.moved"; readonly runId: RunId; readonly index: number }
-  /** A queued run now waits to be taken into the live run. */
+  /** A queued run becomes a steer: it waits to be taken into the live run. */
   | { readonly type: "run.steered"; readonly runId: RunId }
-  /** A steer that found no live run any more is a queued run again. */
+  /** The live run ended before it took in this steer, which is a queued run again. */
   | { readonly type: "run.requeued"; readonly runId: RunId }
-  /** A steer's text was taken into another run's turn. Its own outcome follows at once. */
+  /** The text of a steer was taken into another run's turn. The steer's own outcome follows at once. */
   | { readonly type: "run.taken"; readonly runId: RunId; readonly into: RunId; readonly turnId: TurnId };
 
 export type RunEvent =
   | { readonly type: "run.started"; readonly runId: RunId }
   | { readonly type: "run.cancel_requested"; readonly runId: RunId; readonly reason: CancelReason }
-  /** Set down at shutdown, to be taken up at the next start. */
+  /** Suspended at shutdown. It is recovered at the next start. */
   | { readonly type: "run.parked"; readonly runId: RunId }
-  /** Taken up by another worker, or after a restart. `attempt` counts the workers it has seen vanish. */
+  /** Continued by another worker, or after a restart. `attempt` counts the workers that vanished, plus one. */
   | { readonly type: "run.recovered"; readonly runId: RunId; readonly attempt: number }
   | {
       readonly type: "run.settled";
@@ -80,20 +80,20 @@ export type RunEvent =
 
 export type TurnEvent =
   | { readonly type: "turn.requested"; readonly runId: RunId; readonly turnId: TurnId }
-  /** All that was in the inbox, oldest first, is said to this turn. */
+  /** The turn receives these items of the inbox, oldest first. */
   | {
       readonly type: "inbox.taken";
       readonly runId: RunId;
       readonly turnId: TurnId;
       readonly items: readonly InboxItem[];
     }
-  /** The next piece of text of a turn that is still going on. Kept, so that a crash loses little of it. */
+  /** The next piece of text of a live turn. Recorded so that a crash loses little of it. */
   | {
       readonly type: "turn.extended";
       readonly runId: RunId;
       readonly turnId: TurnId;
       readonly text: string;
-      /** What it has cost so far: all that is known of the cost if its worker vanishes. */
+      /** The cost so far: all that is known of the cost if the worker vanishes. */
       readonly usage?: Usage;
       readonly model?: ModelName;
     }
@@ -102,21 +102,23 @@ export type TurnEvent =
       readonly runId: RunId;
       readonly turnId: TurnId;
       readonly outcome: Outcome;
-      /** `turn`: once its calls have settled, another turn is asked for. `end`: the run ends like this turn. */
+      /**
+       * `turn`: another turn is requested once its calls have settled. `end`: the run ends with this turn's outcome.
+       */
       readonly next: Next;
-      /** The whole text, where the turn's end is known. After a crash it is what `turn.extended` has kept. */
+      /** The whole text, if the turn's end is known. After a crash, the text is that of `turn.extended`. */
       readonly text?: string;
       readonly usage?: Usage;
-      /** The model that answered, or was asked. Absent: the agent did not name one. */
+      /** The model that answered or was requested. Absent: the agent did not name one. */
       readonly model?: ModelName;
       readonly finish?: TurnFinish;
-      /** The answer in pieces, where the text alone does not tell it. */
+      /** The answer in parts, if the text alone is not the whole answer. */
       readonly parts?: readonly TurnPart[];
-      /** Processes whose results it has received by waiting for them: no other turn is told. */
+      /** Processes whose results it received by waiting for them. No other turn receives them. */
       readonly heard?: readonly ProcessId[];
     };
 
-/** A model, in its provider's words: `anthropic.messages`, `claude-sonnet-4-5`. */
+/** A model, by its provider's names: `anthropic.messages`, `claude-sonnet-4-5`. */
 export interface ModelName {
   readonly provider: string;
   readonly id: string;
@@ -125,13 +127,13 @@ export interface ModelName {
 /** Why the model ended its answer. `calls`: it waits for their results. */
 export type TurnFinish = "stop" | "calls" | "length" | "refusal" | "other";
 
-/** A piece of an answer. `provider` is for whoever made it, and is handed back as it came. */
+/** A part of an answer. `provider` is data of the model provider, which is returned to it unchanged. */
 export type TurnPart =
   | { readonly kind: "text"; readonly text: string; readonly provider?: Json }
   | { readonly kind: "reasoning"; readonly text: string; readonly provider?: Json }
-  /** The n-th of the calls this turn asked for. */
+  /** The call with this index among those that the turn requested. */
   | { readonly kind: "call"; readonly index: number }
-  /** Something only the provider understands: a tool it ran itself, and what came of it. */
+  /** Data that only the provider understands, such as a tool it ran itself and the result. */
   | { readonly kind: "provider"; readonly provider: Json };
 
 export type QuestionEvent =
@@ -157,11 +159,11 @@ export type CallEvent =
       readonly callId: CallId;
       readonly name: string;
       readonly input: Json;
-      /** May be begun again if a crash left its end unknown. */
+      /** It may be begun again if a crash left its end unknown. */
       readonly idempotent?: true;
-      /** Once begun it does not stop half-way: a stop button for it alone would lie. */
+      /** Once begun it does not stop early, so clients should not offer to stop it alone. */
       readonly interruptible?: false;
-      /** What the model's provider calls it; its ids may repeat, and are data. */
+      /** The provider's id of the call, and its data. These ids are not unique. */
       readonly provider?: ProviderCall;
     }
   | {
@@ -169,9 +171,9 @@ export type CallEvent =
       readonly runId: RunId;
       readonly callId: CallId;
       readonly reason: CancelReason;
-      /** Whether the model is to be reminded of it, besides seeing the result. */
+      /** The model also gets a reminder of the stop at its next turn, besides the result. */
       readonly remind?: true;
-      /** It had not begun, and never will: it waited for an approval, a hook, a slot, or to be recorded. */
+      /** It had not begun, and never will: it waited for an approval, a hook, a slot or the store. */
       readonly begun?: false;
     }
   | {
@@ -181,39 +183,39 @@ export type CallEvent =
       readonly outcome: Outcome;
       /** It ended without having begun: nothing was done. */
       readonly begun?: false;
-      /** What it returned, or what it had put aside when it was stopped. */
+      /** The result, or the partial result that it had stored when it was stopped. */
       readonly result?: Json;
-      /** What it is known to have changed, whatever became of it otherwise. */
+      /** What it reported as changed. Kept whatever the outcome. */
       readonly changes?: readonly string[];
-      /** Processes whose results it has told: they are not told again. */
+      /** Processes whose results it returned. They are not reported again. */
       readonly heard?: readonly ProcessId[];
     };
 
-/** Of the session, not of a run: a background process outlives the run that started it. */
+/** Processes belong to the session, not to a run: a background process outlives the run that started it. */
 export type ProcessEvent =
   | {
       readonly type: "process.requested";
       readonly processId: ProcessId;
-      /** Whose end ends it: a call, or, in the background, the session. */
+      /** The call whose end ends it; for a background process, the session. */
       readonly owner: CallId | SessionId;
-      /** As it was given: a text for the shell, or a list of arguments. */
+      /** As given: a shell command, or a list of arguments. */
       readonly command: string | readonly string[];
       readonly cwd?: string;
       readonly feedback: Feedback;
-      /** No work of the session but what carries it out: a cancel of the session leaves it, only its end ends it. */
+      /** Infrastructure of the session, not its work: only the end of the session stops it, a cancel does not. */
       readonly lasting?: true;
     }
   | {
       readonly type: "process.started";
       readonly processId: ProcessId;
       readonly pid: number;
-      /** How surely its tree dies. */
+      /** The containment tier. */
       readonly tier: string;
       readonly profile: string;
     }
   /**
-   * It took longer than its call waits for it: from now on it belongs to its session. `dying`: its call has ended, and
-   * it is being killed for this reason.
+   * The process outlasted its call, and belongs to the session from now on. `dying`: it is being killed for this
+   * reason, because its call has ended.
    */
   | {
       readonly type: "process.detached";
@@ -226,30 +228,31 @@ export type ProcessEvent =
   | {
       readonly type: "process.settled";
       readonly processId: ProcessId;
-      /** `completed`: it ended by itself, whatever its exit code says. */
+      /** `completed`: it ended by itself, whatever its exit code. */
       readonly outcome: Outcome;
       readonly exit?: Exit;
       readonly durationMs?: number;
       readonly output?: OutputNote;
-      /** Those of its tree that outlived everything, by pid. Somebody must look. */
+      /** Pids of its tree that survived the whole stop ladder. An operator must look at them. */
       readonly escaped?: readonly number[];
-      /** What would have been told to the session, had it not ended. */
+      /** The result was not reported, because the session had closed. */
       readonly dropped?: true;
     };
 
 /**
- * What becomes of the result of a background process. `wake`: the session is told at its next turn, and if none comes
- * by itself a run is begun for it. `next-turn`: it waits for one. `silent`: the log has it.
+ * What happens to the result of a background process that ends by itself. `wake`: the model receives it at its next
+ * turn, and a run is begun if no turn follows anyway. `next-turn`: the model receives it at its next turn. `silent`: it
+ * is only in the log.
  */
 export type Feedback = "wake" | "next-turn" | "silent";
 
-/** How the command itself ended: by its exit code, or by a signal. */
+/** How the command itself ended: with an exit code, or by a signal. */
 export interface Exit {
   readonly code?: number;
   readonly signal?: string;
 }
 
-/** What it has said: how much, the end of it, and where the rest is. */
+/** The output: its size, its last lines, and the directory with the rest. */
 export interface OutputNote {
   readonly bytes: number;
   readonly stdoutBytes: number;
@@ -265,7 +268,7 @@ export interface ProviderCall {
 
 export type Next = "turn" | "end";
 
-/** What a turn cost. `estimated`: counted by us, because the provider did not say. */
+/** What a turn cost. `estimated`: counted by Belay, because the provider did not report it. */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -274,5 +277,5 @@ export interface Usage {
 
 export type Event = SessionEvent | QueueEvent | RunEvent | TurnEvent | CallEvent | QuestionEvent | ProcessEvent;
 
-/** An event as the log has it. */
+/** An event as it is in the log. */
 export type Recorded = Event & { readonly seq: Seq; readonly at: number };

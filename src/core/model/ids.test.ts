@@ -1,4 +1,4 @@
-// Ids lead back to where they belong, and carry nothing that could trip somebody.
+// Ids lead to the session and run they belong to, and contain no special characters.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -29,13 +29,13 @@ test("turns and calls are named after their run and their ordinal", () => {
   expect(callId("run_abc", 12)).toBe("call_abc.12");
 });
 
-test.each(["run_abc", "run_a.b", "run_a_b", "run_1"] satisfies RunId[])("work of %s leads back to it", (run) => {
+test.each(["run_abc", "run_a.b", "run_a_b", "run_1"] satisfies RunId[])("work of %s leads to its run", (run) => {
   expect(runOf(turnId(run, 3))).toBe(run);
   expect(runOf(callId(run, 30))).toBe(run);
 });
 
 test.each(["ses_abc", "ses_a.b", "ses_a_b.7"] satisfies SessionId[])(
-  "what is named after %s leads back to it",
+  "an id derived from %s leads to its session",
   (id) => {
     expect(sessionOf(processId(id, 30))).toBe(id);
     expect(runOf(turnId(wakeRunId(id, 12), 3))).toBe(wakeRunId(id, 12));
@@ -43,7 +43,7 @@ test.each(["ses_abc", "ses_a.b", "ses_a_b.7"] satisfies SessionId[])(
   },
 );
 
-test("a process's id ends in its number", () => {
+test("the id of a process ends with its number", () => {
   expect(processId("ses_abc", 2)).toBe("proc_abc.2");
   expect(isProcessId("proc_a.b.12")).toBe(true);
   for (const bad of [
@@ -70,7 +70,7 @@ test.each([
   expect(id.startsWith(tenantPrefix("acme"))).toBe(tenant === "acme");
 });
 
-test("G35: of any two names, what is named after the one's session is never the other tenant's", () => {
+test("G35: an id derived from a session of one tenant never belongs to another tenant", () => {
   const name = fc.stringMatching(/^[a-z0-9][a-z0-9-]{0,3}$/);
   const rest = fc.stringMatching(/^[A-Za-z0-9_.-]{1,6}$/);
   fc.assert(
@@ -85,7 +85,7 @@ test("G35: of any two names, what is named after the one's session is never the 
   );
 });
 
-test("G33: the id of whatever is named after the longest id there may be is one", () => {
+test("G33: an id derived from the longest id is well formed", () => {
   const session: SessionId = `ses_${"x".repeat(76)}`;
   expect(isSessionId(session)).toBe(true);
   const woken = wakeRunId(session, Number.MAX_SAFE_INTEGER);
@@ -98,7 +98,7 @@ test.each(checks)("%s: letters, digits and the three marks are well formed", (pr
   expect(check(`${prefix}x`)).toBe(true);
 });
 
-test.each(checks)("%s: a prefix alone, another prefix, or none is not an id", (prefix, check) => {
+test.each(checks)("%s: a prefix alone, another prefix, or no prefix is malformed", (prefix, check) => {
   expect(check(prefix)).toBe(false);
   expect(check(`x${prefix}abc`)).toBe(false);
   expect(check("turn_abc.1")).toBe(false);
@@ -106,7 +106,7 @@ test.each(checks)("%s: a prefix alone, another prefix, or none is not an id", (p
 });
 
 test.each(checks)(
-  "%s: G35: nothing that a path, a header or a terminal could trip over",
+  "%s: G35: no characters that are special in a path, a header or a terminal",
   { meta: { id: "G35/ids-without-special-characters" } },
   (prefix, check) => {
     for (const bad of ["a b", "a/b", "a\n", "\na", "a\u0000", "a%2f", "ä", "a\u202e", "a;b", "a:b"]) {

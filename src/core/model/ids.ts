@@ -1,22 +1,22 @@
-// The prefix is the brand: a RunId does not fit where a CallId is wanted, and a log line explains itself.
+// Ids. The prefix is the brand: a RunId is not assignable to a CallId, and an id in a log line shows its kind.
 //
-// Turn and call ids are derived from their run's id and an ordinal, so the core can name what it asks for
-// without making ids, and an id found in a log leads back to its run.
+// Turn and call ids are derived from the id of their run and an ordinal. So the core can name new work without making
+// ids, and an id in a log leads to its run.
 
 export type SessionId = `ses_${string}`;
 export type RunId = `run_${string}`;
 export type TurnId = `turn_${string}`;
 export type CallId = `call_${string}`;
-/** A question is named after its run as well: `ask_<run>.<n>`. */
+/** A question is named after its run: `ask_<run>.<n>`. */
 export type QuestionId = `ask_${string}`;
 /** A process is named after its session, because it may outlive the run that started it: `proc_<session>.<n>`. */
 export type ProcessId = `proc_${string}`;
 export type WorkerId = `wrk_${string}`;
 
-/** Position in one session's log. The first event is 1; 0 is before everything. */
+/** A position in the log of a session. The first event is 1; 0 is before all events. */
 export type Seq = number;
 
-/** Something a run has asked for and not yet seen the end of. */
+/** A turn or call that a run owns. */
 export type Work = TurnId | CallId;
 
 export const turnId = (run: RunId, ordinal: number): TurnId => `turn_${run.slice(4)}.${ordinal}`;
@@ -26,15 +26,16 @@ export const questionId = (run: RunId, ordinal: number): QuestionId => `ask_${ru
 
 export const processId = (session: SessionId, ordinal: number): ProcessId => `proc_${session.slice(4)}.${ordinal}`;
 
-/** The session a process belongs to. */
+/** The session of a process. */
 export const sessionOf = (id: ProcessId): SessionId => `ses_${id.slice(5, id.lastIndexOf("."))}`;
 
-/** What the ids of a tenant's sessions begin with. */
+/** The prefix of the ids of a tenant's sessions. */
 export const tenantPrefix = (tenant: string): string => `ses_${tenant}.`;
 
 /**
- * The tenant that something belongs to: what the id of its session has before the first dot. Undefined: the operator's.
- * The only place that reads a tenant out of an id. Ids of runs, calls and questions do not name their session.
+ * The tenant of a session or process: the part of the session id before the first dot. Undefined: it belongs to the
+ * operator. This is the only function that reads a tenant from an id. Ids of runs, calls and questions do not name
+ * their session.
  */
 export function tenantOf(id: SessionId | ProcessId): string | undefined {
   const session = id.startsWith("proc_") ? sessionOf(id as ProcessId) : id;
@@ -42,21 +43,21 @@ export function tenantOf(id: SessionId | ProcessId): string | undefined {
   return dot === -1 ? undefined : session.slice(4, dot);
 }
 
-/** A run that no person asked for is named after its session and its place in the log. */
+/** The id of a run that an inbox item begins: named after its session and its position in the log. */
 export const wakeRunId = (session: SessionId, seq: Seq): RunId => `run_${session.slice(4)}.w${seq}`;
 
-/** The run a turn, call or question belongs to. */
+/** The run that a turn, call or question belongs to. */
 export function runOf(work: Work | QuestionId): RunId {
   return `run_${work.slice(work.indexOf("_") + 1, work.lastIndexOf("."))}`;
 }
 
-/** Which turn or call of its run it is. */
+/** The ordinal of a turn or call in its run, or of a process in its session. */
 export const ordinalOf = (work: Work | ProcessId): number => Number(work.slice(work.lastIndexOf(".") + 1));
 
-/** Whether it has the form of an id as far as its kind goes. One that is no id of ours names nothing. */
+/** Whether it has the prefix of an id. A malformed id is reported as not found. */
 export const isNamedLikeAnId = (id: string): boolean => /^(ses|run|call|proc|ask)_./.test(id);
 
-/** The longest id there is. */
+/** The maximum length of an id. */
 export const ID_CHARS_MAX = 128;
 
 export const isSessionId = (id: string): id is SessionId => wellFormed(id, "ses_");
@@ -64,13 +65,10 @@ export const isRunId = (id: string): id is RunId => wellFormed(id, "run_");
 export const isQuestionId = (id: string): id is QuestionId => wellFormed(id, "ask_");
 export const isCallId = (id: string): id is CallId => wellFormed(id, "call_");
 
-/** A process's id ends in a number: what comes before it names its session. */
+/** The id of a process ends with a number; the part before it names its session. */
 export const isProcessId = (id: string): id is ProcessId => wellFormed(id, "proc_") && /^proc_.+\.\d+$/.test(id);
 
-/**
- * Short, and free of anything a header, a path or a terminal could trip over. What is named after something else may be
- * a little longer than that.
- */
+/** Short, and without special characters of headers, paths or terminals. Derived ids may be longer. */
 function wellFormed(id: string, prefix: string): boolean {
   const charsMax = prefix === "ses_" ? 80 : ID_CHARS_MAX;
   return id.length > prefix.length && id.length <= charsMax && id.startsWith(prefix) && /^[A-Za-z0-9_.-]+$/.test(id);

@@ -1,8 +1,8 @@
-// The inbox: what the model is to hear at its next turn and no person has said: reminders, results of background work.
+// The inbox: items for the model's next turn that no user has sent: reminders, and results of background processes.
 //
 // Invariants
 // 1. An item is taken once, by one turn; until then it is kept, across crashes and runs.
-// 2. It is never counted as something a person has said.
+// 2. It never counts as a message of the user.
 // 3. A result that a call or the live turn waits for is not given to a turn, unless the waiter ends without having
 //    received it.
 import { type CancelReason, who } from "./cancel.ts";
@@ -10,13 +10,13 @@ import type { CallId, ProcessId, TurnId, Work } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
 export interface InboxItem {
-  /** `reminder`: about something that was stopped. `result`: of work that went on in the background. */
+  /** `reminder`: of work that was stopped. `result`: of a background process. */
   readonly kind: "reminder" | "result";
   readonly text: string;
   readonly data?: Json;
 }
 
-/** An item that waits. */
+/** An item that no turn has taken. */
 export interface PendingItem {
   readonly item: InboxItem;
   readonly processId?: ProcessId;
@@ -25,7 +25,7 @@ export interface PendingItem {
   readonly wake?: true;
 }
 
-/** What the model is told, once, about a call that somebody stopped. */
+/** The item that reminds the model, once, of a call that was stopped. */
 export function reminder(callId: CallId, name: string, reason: CancelReason): InboxItem {
   return {
     kind: "reminder",
@@ -37,7 +37,7 @@ export function reminder(callId: CallId, name: string, reason: CancelReason): In
 /** The work of the live run, if there is one. */
 type LiveWork = { readonly turn: TurnId | undefined; readonly live: readonly { readonly id: CallId }[] } | undefined;
 
-/** Items that no live call or turn holds: a turn takes these. */
+/** The items that no live call or turn waits for. The next turn takes these. */
 export function takeable(inbox: readonly PendingItem[], run: LiveWork): readonly PendingItem[] {
   const held = inbox.some(({ heldBy }) => heldBy !== undefined);
   return held ? inbox.filter((one) => !isHeld(one, run)) : inbox;
@@ -49,7 +49,7 @@ export const isHeld = ({ heldBy, alsoHeldBy }: PendingItem, run: LiveWork): bool
 export const isLive = (run: LiveWork, id: Work): boolean =>
   run !== undefined && (run.turn === id || run.live.some((call) => call.id === id));
 
-/** If no turn comes by itself, a run is begun for it. */
+/** If no turn follows anyway, a run is begun for it. */
 export const wakes = ({ wake }: Pick<PendingItem, "wake">): boolean => wake === true;
 
 export const NO_ITEMS: readonly PendingItem[] = [];

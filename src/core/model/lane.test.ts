@@ -1,4 +1,4 @@
-// How a lane changes with each fact, and what it does with a log that contradicts itself.
+// How a lane changes with each event, and what it does with a log that contradicts itself.
 import { describe, expect, test } from "vitest";
 import { approval, completed, plainQuestion, user } from "../../../test/fixtures/commands.ts";
 import { Bug } from "../bug.ts";
@@ -24,7 +24,7 @@ const fold = (...events: readonly Event[]): Lane => events.reduce(evolve, emptyL
 const ids = (runs: readonly { readonly id: RunId }[]) => runs.map((run) => run.id);
 
 describe("the session", () => {
-  test("an empty log is no session", () => {
+  test("an empty log means that the session is absent", () => {
     expect(emptyLane("ses_1")).toStrictEqual({
       id: "ses_1",
       phase: "absent",
@@ -43,18 +43,18 @@ describe("the session", () => {
     });
   });
 
-  test("the next request to a model needs the log from the oldest prompt that is open at the last summary", () => {
+  test("the next request to a model reads the log from the oldest prompt that is open at the last summary", () => {
     const compacted = (turnId: TurnId): Event => ({ type: "session.compacted", turnId, summary: "in short" });
     const first = fold(created, accepted("run_a"), started("run_a"));
     expect(first.contextFrom).toBe(1);
     const past = [created, accepted("run_a"), started("run_a"), settled("run_a"), accepted("run_b"), accepted("run_c")];
     expect(fold(...past, started("run_b"), compacted("turn_b.1")).contextFrom).toBe(5);
-    // Taken out of its order: the one that waits is older.
+    // Taken out of its order: the waiting run is older.
     expect(fold(...past, started("run_c"), compacted("turn_c.1")).contextFrom).toBe(5);
     const later = [...past, started("run_b"), compacted("turn_b.1"), settled("run_b"), started("run_c")];
     expect(fold(...later).contextFrom).toBe(5);
     expect(fold(...later, compacted("turn_c.1")).contextFrom).toBe(6);
-    // A log that contradicts itself does not make the position something that cannot be written down.
+    // A log that contradicts itself does not produce an invalid position.
     expect(fold(created, compacted("turn_x.1")).contextFrom).toBe(2);
   });
 
@@ -72,14 +72,14 @@ describe("the session", () => {
     expect(fold(created, { type: "session.closed", reason: user })).toMatchObject({ phase: "closed", head: 2 });
   });
 
-  test("a cancel of the session moves the head and nothing else; what follows has its own facts", () => {
+  test("a cancel of the session moves the head and nothing else; its effects are separate events", () => {
     const before = fold(created, accepted("run_a"));
     const event: Event = { type: "session.cancel_requested", reason: user, covers: ["run_a"] };
     expect(evolve(before, event)).toEqual({ ...before, head: 3 });
   });
 });
 
-describe("what waits in the inbox", () => {
+describe("items in the inbox", () => {
   const x = { kind: "result", text: "x" } as const;
   const fed = (more: object = {}): Event => ({ type: "inbox.added", item: x, processId: "proc_1.1", ...more });
   const woken: Event = { type: "run.accepted", runId: "run_1.w3", prompt: { text: "" }, delivery: "queue", wake: true };
@@ -92,13 +92,13 @@ describe("what waits in the inbox", () => {
   });
   const taken: Event = { type: "inbox.taken", runId: "run_a", turnId: "turn_a.1", items: [x] };
 
-  test("waits with all that is known of it", () => {
+  test("wait with all their fields", () => {
     expect(fold(created, fed({ heldBy: "call_a.1", wake: true })).inbox).toEqual([
       { item: x, processId: "proc_1.1", heldBy: "call_a.1", wake: true },
     ]);
   });
 
-  test("wants no run any more once it has got one, or the session was cancelled; it stays", () => {
+  test("clear `wake` once a run was begun for them or the session was cancelled, and stay", () => {
     const cancelled: Event = { type: "session.cancel_requested", reason: user, covers: [] };
     for (const event of [woken, cancelled]) {
       expect(fold(created, fed({ wake: true }), event).inbox).toEqual([{ item: x, processId: "proc_1.1" }]);
@@ -113,13 +113,13 @@ describe("what waits in the inbox", () => {
     expect(fold(created, fed({ wake: true }), plain).inbox).toEqual([{ item: x, processId: "proc_1.1", wake: true }]);
   });
 
-  test("wants its run still when the model is given a summary", () => {
+  test("keep `wake` when the session is compacted", () => {
     const compacted: Event = { type: "session.compacted", turnId: "turn_a.1", summary: "in short" };
     const before = fold(created, accepted("run_a"), started("run_a"), fed({ wake: true }));
     expect(evolve(before, compacted)).toEqual({ ...before, head: 5, contextFrom: 2 });
   });
 
-  test("is taken, unless a call that goes on holds it", () => {
+  test("are taken, unless a live call holds them", () => {
     const live = [created, accepted("run_a"), started("run_a"), called("call_a.1")];
     const held = fold(...live, fed({ heldBy: "call_a.1" }), fed(), taken);
     expect(held.inbox).toEqual([{ item: x, processId: "proc_1.1", heldBy: "call_a.1" }]);
@@ -127,7 +127,7 @@ describe("what waits in the inbox", () => {
     expect(gone.inbox).toBe(emptyLane("ses_2").inbox);
   });
 
-  test("is gone once a call has told it", () => {
+  test("are removed once a call has returned them", () => {
     const live = [created, accepted("run_a"), started("run_a"), called("call_a.1")];
     const settled: Event = { type: "call.settled", runId: "run_a", callId: "call_a.1", outcome: completed };
     const other: Event = { type: "inbox.added", item: x };
@@ -147,7 +147,7 @@ describe("processes", () => {
   };
   const base = { id: "proc_1.1", owner: "call_a.1", feedback: "silent", title: "make -j" };
 
-  test("come, change hands, are stopped, and go; their number stays", () => {
+  test("are requested, detached, stopped and settled; their number stays", () => {
     const begun = fold(created, requested, {
       type: "process.started",
       processId: "proc_1.1",
@@ -179,7 +179,7 @@ describe("answered requests", () => {
     answer: index,
   });
 
-  test("they are kept with their answers, the latest last", () => {
+  test("are kept with their answers, the latest last", () => {
     expect(fold(created, answer(1), answer(2))).toMatchObject({
       head: 3,
       answered: [
@@ -189,7 +189,7 @@ describe("answered requests", () => {
     });
   });
 
-  test("G33: only so many are kept, and the oldest go first", () => {
+  test("G33: are bounded, and the oldest are dropped first", () => {
     const many = Array.from({ length: ANSWERS_KEPT + 2 }, (_, index) => answer(index));
     const { answered } = fold(created, ...many);
     expect(answered).toHaveLength(ANSWERS_KEPT);
@@ -199,8 +199,8 @@ describe("answered requests", () => {
   });
 });
 
-describe("waiting", () => {
-  test("an accepted run waits with all it came with", () => {
+describe("waiting runs", () => {
+  test("an accepted run waits with all its fields", () => {
     const event: Event = {
       type: "run.accepted",
       runId: "run_a",
@@ -238,13 +238,13 @@ describe("waiting", () => {
     ["reject", "idle", "back"],
     ["interrupt", "idle", "front"],
     ["interrupt", "running", "front"],
-  ] as const)("G5: a %s that finds the lane %s goes to the %s", (delivery, phase, place) => {
+  ] as const)("G5: a %s that arrives when the lane is %s goes to the %s", (delivery, phase, place) => {
     const live = fold(created, accepted("run_a"), started("run_a"));
     const lanes = { idle: fold(created), running: live, parked: evolve(live, parked("run_a")) };
     expect(placeFor(lanes[phase], delivery)).toBe(place);
   });
 
-  test("interrupts at the front are counted up to the first that is none", () => {
+  test("interrupts at the front are counted up to the first run that is not one", () => {
     const queue = (...deliveries: readonly Delivery[]) =>
       deliveries.map((delivery, index) => ({
         id: `run_${index}` as const,
@@ -261,7 +261,7 @@ describe("waiting", () => {
     expect(leadingInterrupts(queue("interrupt", "interrupt"))).toBe(2);
   });
 
-  test("a moved run stands where the fact says", () => {
+  test("a moved run has the index of the event", () => {
     const before = [created, accepted("run_a"), accepted("run_b"), accepted("run_c")];
     for (const [index, order] of [
       [0, ["run_b", "run_a", "run_c"]],
@@ -274,7 +274,7 @@ describe("waiting", () => {
     }
   });
 
-  test("a steered run waits behind the steers before it, and a requeued one where its acceptance puts it", () => {
+  test("a steered run waits behind earlier steers, and a requeued one where its acceptance puts it", () => {
     const lane = fold(
       created,
       accepted("run_a"),
@@ -294,7 +294,7 @@ describe("waiting", () => {
     expect(ids(back.queue)).toEqual(["run_b", "run_s", "run_c"]);
   });
 
-  test("a requeued run goes behind interrupts, however late they came", () => {
+  test("a requeued run goes behind interrupts, even later ones", () => {
     const lane = fold(
       created,
       accepted("run_a"),
@@ -308,7 +308,7 @@ describe("waiting", () => {
     expect(ids(lane.queue)).toEqual(["run_i", "run_s", "run_c"]);
   });
 
-  test("a run that nobody was accepted after is requeued last", () => {
+  test("a requeued run that was accepted last goes to the end", () => {
     const lane = fold(
       created,
       accepted("run_a"),
@@ -321,15 +321,15 @@ describe("waiting", () => {
     expect(ids(lane.queue)).toEqual(["run_b", "run_s"]);
   });
 
-  test("being taken is told by two facts; the first gives its text to the live run", () => {
+  test("taking in a steer is two events; the first gives its text to the live run", () => {
     const lane = fold(created, accepted("run_a"), started("run_a"), accepted("run_s", "steer"));
     const event: Event = { type: "run.taken", runId: "run_s", into: "run_a", turnId: "turn_a.1" };
     expect(evolve(lane, event)).toEqual({ ...lane, head: 5, live: { ...lane.live, taken: [{ text: "hello" }] } });
   });
 });
 
-describe("live", () => {
-  test("a started run leaves the queue and is live, owning nothing yet", () => {
+describe("the live run", () => {
+  test("a started run leaves the queue and is live, and owns nothing yet", () => {
     const lane = fold(created, accepted("run_a"), accepted("run_b"), started("run_a"));
     expect(ids(lane.queue)).toEqual(["run_b"]);
     expect(lane.live).toEqual({
@@ -354,7 +354,7 @@ describe("live", () => {
     });
   });
 
-  test("its facts change it alone, each at its own place in the log", () => {
+  test("its events change it alone, each with its own position in the log", () => {
     const lane = fold(created, accepted("run_a"), accepted("run_b"), started("run_a"), {
       type: "run.cancel_requested",
       runId: "run_a",
@@ -363,7 +363,7 @@ describe("live", () => {
     expect(lane).toMatchObject({ head: 5, live: { phase: "stopping", since: 5 }, queue: [{ id: "run_b" }] });
   });
 
-  test("a settled run is nowhere, wherever it was", () => {
+  test("a settled run is removed, wherever it was", () => {
     const events = [
       created,
       accepted("run_a"),
@@ -395,12 +395,12 @@ describe("a log that contradicts itself is a bug", () => {
     ["moves", { type: "run.moved", runId: "run_x", index: 0 }],
     ["steers", { type: "run.steered", runId: "run_x" }],
     ["requeues", { type: "run.requeued", runId: "run_b" }],
-  ] satisfies [string, Event][])("a log that %s a run which does not wait there", (_, event) => {
+  ] satisfies [string, Event][])("if it %s a run which does not wait there", (_, event) => {
     expect(() => fold(...events, event)).toThrow(Bug);
     expect(() => fold(...events, event)).toThrow(/is not waiting where the log says it is$/);
   });
 
-  test("a log that speaks of the work of a run which is not live", () => {
+  test("if it refers to the work of a run which is not live", () => {
     const event: Event = { type: "turn.requested", runId: "run_b", turnId: "turn_b.1" };
     expect(() => fold(...events, event)).toThrow(new Bug("run_b is not live in ses_1"));
     expect(() => fold(created, event)).toThrow(new Bug("run_b is not live in ses_1"));
@@ -410,7 +410,7 @@ describe("a log that contradicts itself is a bug", () => {
     }
   });
 
-  test("an approval of what nobody asked, or of what is none, grants nothing", () => {
+  test("an approval of a question that was not asked, or is not an approval, grants nothing", () => {
     const owner = "turn_a.1";
     const asked: Event = { type: "question.asked", runId: "run_a", questionId: "ask_a.1", owner, about: plainQuestion };
     expect(fold(...events, granted).grants).toEqual([]);

@@ -1,4 +1,4 @@
-// A session's lane as its log tells it: who is live, who waits, who is next.
+// A session's lane, folded from its log: the live run, the waiting runs and their order.
 //
 // Invariants
 // 1. At most one live run.
@@ -14,7 +14,12 @@ import { evolveProcesses, NO_PROCESSES, type Processes, quieted } from "./proces
 import { type Delivery, type Json, type Prompt, promptBytes } from "./prompt.ts";
 import { evolveRun, NO_QUESTIONS, NOTHING_SPENT, NOTHING_TAKEN, type Run } from "./run.ts";
 
-/** A run that has not begun. */
+/**
+ * A run that has not started, in the queue or among the steers.
+ *
+ * It starts when it is first in the queue and no run is live, is taken into the live run as a steer, or is withdrawn by
+ * a cancel. If Belay dies here nothing is lost: the run waits for the next worker.
+ */
 export interface Waiting {
   readonly id: RunId;
   readonly prompt: Prompt;
@@ -22,36 +27,40 @@ export interface Waiting {
   readonly acceptedAt: Seq;
   readonly key: string | undefined;
   readonly content: string | undefined;
-  /** What it counts against the queue's limit. */
+  /** What it counts towards the queue's limit in bytes. */
   readonly bytes: number;
 }
 
 export interface Lane {
   readonly id: SessionId;
-  /** `absent`: the log is empty, nobody has created the session. */
+  /**
+   * - `absent`: the log is empty; the session was never created.
+   * - `open`: it accepts prompts.
+   * - `closed`: it accepts nothing new, and what is live is being stopped. The log stays.
+   */
   readonly phase: "absent" | "open" | "closed";
   readonly head: Seq;
-  /** The directory it works in; undefined: that of the host. */
+  /** Where it works; undefined: the host's directory. */
   readonly cwd: string | undefined;
-  /** The mode somebody has set; undefined: nobody has, and that of its agent holds. */
+  /** The mode that was set; undefined: the agent's default. */
   readonly mode: string | undefined;
   readonly live: Run | undefined;
-  /** Next first. */
+  /** The next run is first. */
   readonly queue: readonly Waiting[];
-  /** Waiting to be taken into the live run, oldest first. */
+  /** Runs that wait to be taken into the live run, oldest first. */
   readonly steers: readonly Waiting[];
-  /** The latest requests that carried an idempotency key, with their answers. */
+  /** The latest requests with an idempotency key, and their answers. */
   readonly answered: readonly Answered[];
-  /** What the model is to hear at its next turn, oldest first. */
+  /** Items for the model's next turn, oldest first. */
   readonly inbox: readonly PendingItem[];
-  /** What people have approved for the whole session. */
+  /** The scopes that are approved for the whole session. */
   readonly grants: readonly string[];
   readonly processes: Processes;
-  /** What is kept besides the log, oldest first. Not part of a snapshot. */
+  /** Memos, oldest first. Not part of a snapshot. */
   readonly memos: MemoSet;
   /**
-   * Where the log must be read from for the next request to a model: what was asked before is in the last summary.
-   * Without a summary, from its beginning. 0: not known, in a session that an earlier version has stored.
+   * The position from which the log is read for the next request to a model; the last summary covers what is before it.
+   * Without a summary, the beginning. 0: unknown, because an earlier version stored the session.
    */
   readonly contextFrom: Seq;
 }
@@ -77,7 +86,7 @@ export function emptyLane(id: SessionId): Lane {
   };
 }
 
-/** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
+/** The lane after `event`. Trusts the log: a log that contradicts itself is a `Bug`. */
 export function evolve(lane: Lane, event: Event): Lane {
   const head = lane.head + 1;
   switch (event.type) {
@@ -87,8 +96,8 @@ export function evolve(lane: Lane, event: Event): Lane {
       return { ...lane, head, mode: event.mode };
     case "session.compacted":
       return { ...lane, head, contextFrom: contextFrom(lane) }; // @fault inbox-lost-at-compaction
-    case "session.cancel_requested": // Also of what would have begun by itself. It is still told, at the next turn.
-      return { ...woken(lane), head, processes: quieted(lane.processes) }; // @fault woken-after-the-cancel
+    case "session.cancel_requested": // Items begin no run either. The next turn still takes them.
+      return { ...withoutWake(lane), head, processes: quieted(lane.processes) }; // @fault woken-after-the-cancel
     case "inbox.added":
       return { ...lane, head, inbox: [...lane.inbox, waits(event)] };
     case "inbox.taken":
@@ -100,7 +109,7 @@ export function evolve(lane: Lane, event: Event): Lane {
       return { ...lane, head, answered: [...lane.answered.slice(1 - ANSWERS_KEPT), answered(event)] };
     case "run.accepted":
       // @fault woken-twice
-      return accept({ ...(event.wake === true ? woken(lane) : lane), head }, waiting(event, head));
+      return accept({ ...(event.wake === true ? withoutWake(lane) : lane), head }, waiting(event, head));
     case "run.edited":
       return { ...lane, head, queue: edited(lane.queue, event), steers: edited(lane.steers, event) };
     case "run.moved": // @fault move-loses-an-entry
@@ -114,7 +123,7 @@ export function evolve(lane: Lane, event: Event): Lane {
         ...lane,
         head,
         queue: without(lane.queue, event.runId),
-        // In the order of acceptance, not in which they became steers.
+        // In order of acceptance, not in the order in which they became steers.
         steers: byAcceptance(lane.steers, find(lane.queue, event.runId)),
       };
     case "run.requeued":
@@ -134,7 +143,7 @@ export function evolve(lane: Lane, event: Event): Lane {
       return { ...grant(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
     case "turn.settled":
     case "call.settled":
-      return { ...hear(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
+      return { ...removeReceived(lane, event), head, live: evolveRun(liveRun(lane, event.runId), event, head) };
     case "process.requested":
     case "process.started":
     case "process.detached":
@@ -146,7 +155,7 @@ export function evolve(lane: Lane, event: Event): Lane {
   }
 }
 
-/** From the oldest prompt that is not over: the run that makes the summary, and those that wait behind it. */
+/** The position of the oldest prompt that has not settled: that of the run that makes the summary, or one behind it. */
 function contextFrom({ head, live, queue, steers }: Lane): Seq {
   const open = [...(live === undefined ? [] : [live]), ...queue, ...steers];
   return open.reduce((from, { acceptedAt }) => Math.min(from, acceptedAt), head + 1); // @fault queued-prompt-not-read
@@ -163,13 +172,13 @@ function accept(lane: Lane, run: Waiting): Lane {
   }
 }
 
-/** Where an accepted prompt goes. A steer needs a run that will have another turn. */
+/** Where an accepted prompt is put. A steer needs a live run that will have another turn. */
 export function placeFor(lane: Lane, delivery: Delivery): "steers" | "front" | "back" {
   if (delivery === "steer" && lane.live?.phase === "running") return "steers";
   return delivery === "interrupt" ? "front" : "back"; // @fault interrupt-at-the-tail
 }
 
-/** Interrupts go before the queue, and keep their order among themselves. */
+/** Number of interrupts at the front. They precede the queue and keep their order among themselves. */
 export function leadingInterrupts(queue: readonly Waiting[]): number {
   const first = queue.findIndex((run) => run.delivery !== "interrupt");
   return first === -1 ? queue.length : first;
@@ -205,7 +214,7 @@ function started(run: Waiting): Run {
   };
 }
 
-/** An approval for the whole session is remembered by what it covers. */
+/** Remembers the scope of an approval that was given for the whole session. */
 function grant(lane: Lane, { questionId, ending }: Extract<Event, { type: "question.settled" }>): Lane {
   if (ending.kind !== "allowed" || ending.remember !== "session") return lane;
   const about = lane.live?.questions.find((one) => one.id === questionId)?.about;
@@ -215,17 +224,17 @@ function grant(lane: Lane, { questionId, ending }: Extract<Event, { type: "quest
 
 const waits = ({ type: _, ...entry }: Extract<Event, { type: "inbox.added" }>): PendingItem => entry;
 
-/** A run is begun for what is in the inbox: what wanted one has got it. */
-function woken(lane: Lane): Lane {
+/** Clears `wake` on every item: a run is begun for them. */
+function withoutWake(lane: Lane): Lane {
   if (!lane.inbox.some(({ wake }) => wake === true)) return lane;
   return { ...lane, inbox: lane.inbox.map(({ wake: _, ...entry }) => entry) };
 }
 
-/** What a call or a turn has received is not given to another turn. */
-function hear(lane: Lane, { heard }: Extract<Event, { type: "call.settled" | "turn.settled" }>): Lane {
+/** Removes the results that a call or turn has received from the inbox. */
+function removeReceived(lane: Lane, { heard }: Extract<Event, { type: "call.settled" | "turn.settled" }>): Lane {
   if (heard === undefined) return lane;
-  const told = ({ processId }: PendingItem): boolean => processId !== undefined && heard.includes(processId);
-  return { ...lane, inbox: left(lane.inbox, (one) => !told(one)) }; // @fault heard-and-told-again
+  const isReceived = ({ processId }: PendingItem): boolean => processId !== undefined && heard.includes(processId);
+  return { ...lane, inbox: left(lane.inbox, (one) => !isReceived(one)) }; // @fault heard-and-told-again
 }
 
 function left(inbox: readonly PendingItem[], stays: (one: PendingItem) => boolean): readonly PendingItem[] {
@@ -276,7 +285,7 @@ function insertAt(runs: readonly Waiting[], index: number, run: Waiting): readon
   return [...runs.slice(0, index), run, ...runs.slice(index)];
 }
 
-/** Back into the queue at the place its acceptance gives it. */
+/** Inserts a run at the position that its acceptance gives it. */
 function byAcceptance(queue: readonly Waiting[], run: Waiting): readonly Waiting[] {
   const after = queue.findIndex((one) => one.delivery !== "interrupt" && one.acceptedAt > run.acceptedAt);
   return insertAt(queue, after === -1 ? queue.length : after, run); // @fault requeued-behind-later-ones

@@ -10,7 +10,7 @@ const answer = (key: string, actor?: string): AnswerMemo => ({
 const keys = (memos: MemoSet): readonly string[] => memos.list().map(({ key }) => key);
 
 describe("a set of memos", () => {
-  test("is a value: what is made from it leaves it as it was, in whatever order they are used", () => {
+  test("is immutable: changes to a derived set leave it as it was, in whatever order they are used", () => {
     const first = new MemoSet([prompt("a")]);
     const second = first.with([keep(prompt("b")), keep(answer("c", "ann"))]);
     const third = second.with([drop(prompt("a")), keep({ ...prompt("b"), reason: { kind: "closed" } })]);
@@ -36,7 +36,7 @@ describe("a set of memos", () => {
     expect(NO_MEMOS.size).toBe(0);
   });
 
-  test("forgets those that were kept at a time or before it", () => {
+  test("drops the memos kept at or before a time", () => {
     const memos = NO_MEMOS.with([keep(prompt("a")), keep(prompt("b"))], 1)
       .with([keep(prompt("c"))], 2)
       .with([keep(prompt("a"))], 3);
@@ -46,7 +46,7 @@ describe("a set of memos", () => {
     expect(keys(memos)).toHaveLength(3);
   });
 
-  test("G12: names each memo once for a change, however many there are", () => {
+  test("G12: reads each memo once per change, however many there are", () => {
     const many = Array.from({ length: 4_096 }, (_, index) => prompt(`k${index}`));
     let named = 0;
     const counted = many.map((memo) => ({

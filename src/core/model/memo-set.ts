@@ -1,22 +1,22 @@
-// The memos of a lane, by name. A value, like the lane that has it: a change makes another set.
+// The memos of a lane, by name. An immutable value, like the lane that has it: a change returns another set.
 //
 // Invariants
 // 1. A change costs what it changes, however many memos there are: a cancel may name thousands of prompts.
-// 2. All versions share one table, which belongs to the version used last. Each of the others knows what to change in
-//    that of the next one, and so takes the table over when it is used again. A copy of the table for each change would
-//    be simpler, and hold up the event loop when thousands of prompts arrive that were cancelled.
+// 2. All versions share one table, which belongs to the version used last. Each older version keeps the steps that turn
+//    the table of the next one into its own, and takes the table over when it is used again. Copying the table for each
+//    change would be simpler, but would block the event loop when thousands of cancelled prompts arrive.
 import { type Memo, type MemoChange, memoName } from "./memo.ts";
 import type { Json } from "./prompt.ts";
 
 interface Kept {
   readonly memo: Memo;
-  /** When it was kept, by a clock that never jumps. */
+  /** When it was kept, by a monotonic clock. */
   readonly at: number;
-  /** What it counts for its user; undefined: it is not an answer. */
+  /** What it counts towards its user's limit; undefined: it is not an answer. */
   readonly answer: AnswerCount | undefined;
 }
 
-/** How many answers are kept for a user, and how many characters they have together. */
+/** The number of answers kept for a user, and their characters together. */
 export interface AnswerCount {
   readonly count: number;
   readonly chars: number;
@@ -25,11 +25,11 @@ export interface AnswerCount {
 interface Table {
   readonly kept: Map<string, Kept>;
   readonly answers: Map<string, AnswerCount>;
-  /** No memo was kept before this. */
+  /** No memo was kept before this time. */
   oldest: number;
 }
 
-/** What a name stood for, or stands for next. */
+/** The memo that a name had, or has next. */
 type Step = readonly [name: string, kept: Kept | undefined];
 
 type State =
@@ -70,7 +70,7 @@ export class MemoSet {
     );
   }
 
-  /** Without those that were kept at `at` or before it. */
+  /** Without the memos that were kept at or before `at`. */
   since(at: number): MemoSet {
     const table = this.#table();
     if (table.oldest > at) return this;
@@ -83,7 +83,7 @@ export class MemoSet {
   #changed(steps: readonly Step[]): MemoSet {
     if (steps.length === 0) return this;
     const table = this.#table();
-    // All empty lanes have one empty set.
+    // All empty lanes share one empty set.
     if (table.kept.size === 0) {
       const first = new MemoSet();
       for (const [name, kept] of steps) put(first.#table(), name, kept);
@@ -96,7 +96,7 @@ export class MemoSet {
     return next;
   }
 
-  /** The table, as this version has it. */
+  /** The table in the state of this version. */
   #table(): Table {
     const path: MemoSet[] = [];
     let at: MemoSet = this;
@@ -114,7 +114,7 @@ export class MemoSet {
   }
 }
 
-/** Puts one memo in its place, as the newest, and returns what was there. */
+/** Puts one memo into the table as the newest, and returns the one it replaces. */
 function put(table: Table, name: string, next: Kept | undefined): Kept | undefined {
   const { kept, answers } = table;
   const before = kept.get(name);
@@ -142,7 +142,7 @@ const keptAt = (memo: Memo, at: number): Kept => ({
   answer: memo.kind === "answer" ? { count: 1, chars: charsOf(memo.answer) } : undefined,
 });
 
-/** What an answer counts: an answer that is undefined is kept too. */
+/** The size of an answer. An undefined answer is kept too. */
 export const charsOf = (answer: Json | undefined): number => JSON.stringify(answer)?.length ?? 0;
 
 export const NO_MEMOS = new MemoSet();

@@ -1,21 +1,21 @@
-// Memos: what a session remembers besides its log. A cancel can name prompts that have not arrived yet; a request that
-// changes nothing has an answer and no event. Both are kept without a position in the log, and written with it.
+// Memos: state of a session that is not in its log. A cancel can name prompts that have not arrived yet, and a request
+// that changes nothing has an answer but no event. Both are kept without a position, and written together with the log.
 //
 // Invariants
-// 1. A memo of a prompt counts for the user that left it, in its session, and for the prompt with its key alone.
-// 2. No memo is dropped for room: one more than the limit is refused.
+// 1. A memo of a prompt applies only to its own session, user and key.
+// 2. Memos are never evicted: one above the limit is refused.
 
 import type { CancelReason, NamedPrompts } from "./cancel.ts";
 import type { Json } from "./prompt.ts";
 
-/** `prompt`: cancelled before it arrived. `answer`: what a request was answered that left no event. */
+/** `prompt`: cancelled before it arrived. `answer`: the answer to a request that left no event. */
 export type Memo = PromptMemo | AnswerMemo;
 
 export interface PromptMemo {
   readonly kind: "prompt";
   /** The idempotency key of the prompt. */
   readonly key: string;
-  /** The user whose cancel it was. The empty string: the host itself. */
+  /** The user that sent the cancel. The empty string: the host itself. */
   readonly actor: string;
   readonly reason: CancelReason;
 }
@@ -34,24 +34,24 @@ export type MemoChange =
   | { readonly type: "keep"; readonly memo: Memo }
   | { readonly type: "drop"; readonly name: string };
 
-/** What is written with a batch of events, all or none. Even of a session that does not exist yet. */
+/** Memo changes that are written atomically with a batch of events, even for a session that does not exist yet. */
 export interface MemoBatch {
   readonly memos?: readonly MemoChange[];
-  /** Names of memos: if one of them is kept, nothing is added. */
+  /** Names of memos. If one of them is kept, nothing is written. */
   readonly unless?: readonly string[];
 }
 
 type Named = Pick<AnswerMemo, "kind" | "key"> | Pick<PromptMemo, "kind" | "key" | "actor">;
 
-/** What a memo is called within its session. Those of two users for one key are two. */
+/** The name of a memo within its session. Two users with the same key have two memos. */
 export const memoName = (memo: Named): string =>
   JSON.stringify(memo.kind === "prompt" ? [memo.kind, memo.key, memo.actor] : [memo.kind, memo.key]);
 
-/** The name of the memo that cancels this prompt when it arrives. Undefined: none can. */
+/** The name of the memo that cancels this prompt when it arrives. Undefined: without a key there is none. */
 export const promptMemoName = ({ key, actor = "" }: { readonly key?: string; readonly actor?: string }) =>
   key === undefined ? undefined : memoName({ kind: "prompt", key, actor });
 
-/** The memos that a cancel leaves for the prompts it names: for those that are not `here`, in this order. */
+/** The memos that a cancel keeps for the prompts it names that are not `here`, in the order given. */
 export function memosFor(
   { prompts = [], actor = "", arrived = [], crowded }: NamedPrompts,
   reason: CancelReason,

@@ -15,31 +15,39 @@ interface Base {
   readonly feedback: Feedback;
   /** The command on one line, for people and models. */
   readonly title: string;
-  /** No work of the session but what carries it out: a cancel of the session leaves it, only its end ends it. */
+  /** Infrastructure of the session, not its work: only the end of the session stops it, a cancel does not. */
   readonly lasting?: true;
   /** The run whose call ended before this process did. It is being killed, and is not reported to the model. */
   readonly dyingOf?: RunId;
 }
 
 export type Process =
+  /**
+   * Requested or started. It settles when the spawner reports its end. A process of a call can move to the background.
+   * If Belay dies here: the next worker's spawner kills what is left of the tree, and the process settles as `lost`.
+   */
   | (Base & { readonly phase: "running" })
+  /**
+   * Cancelled, or left behind by its call: the spawner stops the tree. It settles when the spawner reports its end.
+   * If Belay dies here: the tree is killed as above, and the process settles as cancelled with this reason.
+   */
   | (Base & { readonly phase: "stopping"; readonly reason: CancelReason; readonly since: Seq });
 
-/** How a process ended, as the world reports it. */
+/** How a process ended, as the spawner reports it. */
 export interface ProcessEnd {
   readonly processId: ProcessId;
-  /** A signal of ours went out before it had ended. */
+  /** Belay sent a signal before it had ended. */
   readonly stopped?: true;
   /** It could not be started. */
   readonly failed?: { readonly code: string; readonly message: string };
   readonly exit?: Exit;
   readonly durationMs?: number;
   readonly output?: OutputNote;
-  /** Those of its tree that outlived the whole ladder, by pid. */
+  /** Pids of its tree that survived the whole stop ladder. */
   readonly escaped?: readonly number[];
 }
 
-/** The processes of a lane: those that are going on, and the number of the last one. */
+/** The live processes of a lane, and the number of the last one. */
 export interface Processes {
   readonly live: readonly Process[];
   readonly count: number;
@@ -74,7 +82,7 @@ function detached(one: Process, event: Extract<ProcessEvent, { type: "process.de
   return one.phase === "stopping" ? moved : { ...moved, phase: "stopping", reason: dying, since };
 }
 
-/** A cancel of the session: what was stopped before it is still told, but begins no run. */
+/** After a cancel of the session, processes that were already stopping still report, but begin no run. */
 export function quieted({ live, count }: Processes): Processes {
   const isLoud = ({ phase, feedback }: Process): boolean => phase === "stopping" && feedback === "wake";
   return { live: live.map((one) => (isLoud(one) ? { ...one, feedback: "next-turn" } : one)), count };
@@ -85,7 +93,7 @@ function requested(event: Extract<ProcessEvent, { type: "process.requested" }>):
   return { phase: "running", id, owner, feedback, title: titleOf(command), ...(lasting ? { lasting } : {}) };
 }
 
-/** A command on one line, cut where it is too long to be read. */
+/** The command on one line, cut to a readable length. */
 export function titleOf(command: string | readonly string[]): string {
   const text = (typeof command === "string" ? command : command.join(" ")).replaceAll(/\s+/g, " ").trim();
   return text.length <= TITLE_CHARS ? text : `${text.slice(0, TITLE_CHARS - 1).toWellFormed()}…`;
@@ -105,7 +113,7 @@ export function cancelProcess(
   };
 }
 
-/** What the model is told, once, about a process that has ended by itself, or by its limit. */
+/** The item that reports a background process to the model, once it has ended by itself or at its limit. */
 export function feedbackItem({ id, title }: Process, end: ProcessEnd, outcome: Outcome): InboxItem {
   const { exit, durationMs, output } = end;
   const stopped = outcome.kind === "cancelled" ? `was stopped by ${who(outcome.reason)}` : ended(exit);
@@ -134,4 +142,4 @@ const ended = (exit: Exit | undefined): string =>
   exit?.signal === undefined
     ? `ended by itself with exit code ${exit?.code ?? "unknown"}`
     : `was ended by ${exit.signal}`;
-const LOST = "is gone with the server it ran under. How far it came is not known";
+const LOST = "ended with the server that ran it. How far it got is unknown";

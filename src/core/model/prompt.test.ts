@@ -1,4 +1,4 @@
-// What a prompt costs a queue.
+// The size of a prompt in the queue.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { promptBytes, utf8Bytes } from "./prompt.ts";
@@ -23,7 +23,7 @@ test.each([
   expect(utf8Bytes(text)).toBe(bytes);
 });
 
-test("G33: any well-formed text counts what it would take on the wire", () => {
+test("G33: any well-formed text counts its bytes on the wire", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(utf8Bytes(text)).toBe(Buffer.byteLength(text, "utf8"));
@@ -31,7 +31,7 @@ test("G33: any well-formed text counts what it would take on the wire", () => {
   );
 });
 
-test("data counts as the JSON it is", () => {
+test("data counts its bytes as JSON", () => {
   expect(promptBytes({ text: "héllo" })).toBe(6);
   expect(promptBytes({ text: "", data: { a: "€" } })).toBe(11);
   expect(promptBytes({ text: "x", data: null })).toBe(5);

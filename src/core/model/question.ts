@@ -1,26 +1,25 @@
-// A question: something put to people that work waits for. An approval is one that is bound to the exact bytes of a
-// call.
+// A question: something that work asks people and waits for. An approval is bound to the exact bytes of a call's input.
 //
 // Invariants
-// 1. It is settled once: answered, expired, or withdrawn with what it belongs to.
+// 1. It is settled once: answered, expired, or withdrawn with the work it belongs to.
 // 2. It never outlives the work that asked it, nor its run.
 import type { CancelReason } from "./cancel.ts";
 import type { QuestionId, Work } from "./ids.ts";
 import type { Json } from "./prompt.ts";
 
-/** What is asked. */
+/** The content of a question. */
 export type Subject =
-  /** May this call be carried out, with exactly this input? `digest` is that of name and input. */
+  /** May this call run with exactly this input? `digest` covers its name and input. */
   | {
       readonly kind: "approval";
       readonly name: string;
       readonly input: Json;
       readonly digest: string;
-      /** What an approval for the whole session covers; default the name. */
+      /** What an approval for the whole session covers. Default: the name. */
       readonly scope: string;
       readonly note?: string;
     }
-  /** Anything else. `options` are suggestions, or, with `only`, all there is to choose from. */
+  /** Any other question. `options` are suggestions; with `only`, the answer must be one of them. */
   | {
       readonly kind: "question";
       readonly text: string;
@@ -29,38 +28,43 @@ export type Subject =
       readonly data?: Json;
     };
 
+/**
+ * An open question. An answer, its deadline, a cancel, or the end of its owner settles it.
+ * If Belay dies here: an approval stays open if its call can be begun again. Every other question is withdrawn, and
+ * asked again if its work is repeated.
+ */
 export interface Question {
   readonly id: QuestionId;
-  /** Who waits for the answer: a call, or the turn. */
+  /** The call or turn that waits for the answer. */
   readonly owner: Work;
   readonly about: Subject;
   readonly deadlineMs: number | undefined;
 }
 
 export type QuestionReply =
-  /** `remember`: calls of the same scope need no approval in this session any more. */
+  /** `remember`: further calls of the same scope need no approval in this session. */
   | { readonly kind: "allowed"; readonly remember?: "session"; readonly by?: string; readonly note?: string }
   | { readonly kind: "denied"; readonly by?: string; readonly note?: string }
   | { readonly kind: "answered"; readonly value: Json; readonly by?: string };
 
-/** How a question ended. */
+/** How a question ended. Written once. */
 export type QuestionOutcome =
   | QuestionReply
-  /** Nobody answered in time. For an approval that means no. */
+  /** There was no answer before the deadline. For an approval this means no. */
   | { readonly kind: "expired"; readonly limitMs: number }
-  /** What it belonged to was stopped, or went on without the answer. */
+  /** The work that asked it was stopped, or continued without the answer. */
   | { readonly kind: "withdrawn"; readonly reason: CancelReason };
 
-/** What whoever answers is told. */
+/** The receipt of an answer. */
 export type AnswerReceipt =
   | { readonly kind: "recorded"; readonly questionId: QuestionId }
-  /** Too late: it had ended like this. */
+  /** It had already ended like this. */
   | { readonly kind: "settled"; readonly ending: QuestionOutcome }
-  /** It asks for something else, or the bytes are not those it asks about. Nothing was recorded. */
+  /** The reply does not fit the question, or the approval is for other bytes. Nothing was recorded. */
   | { readonly kind: "refused"; readonly code: "invalid" | "conflict"; readonly message: string }
   | { readonly kind: "unknown" };
 
-/** Whether this reply fits the question; if not, why. */
+/** Why this reply does not fit the question; undefined if it fits. */
 export function misfit(
   about: Subject,
   reply: QuestionReply,

@@ -1,4 +1,4 @@
-// Which row each fact changes.
+// The row that each event changes.
 import { expect, test } from "vitest";
 import { completed, plainQuestion, user } from "../../../test/fixtures/commands.ts";
 import type { Event } from "./event.ts";
@@ -11,7 +11,7 @@ const call = { ...run, callId: "call_a.1" } as const;
 const one = { processId: "proc_1.1" } as const;
 const prompt = { text: "hello" };
 
-/** Every event there is: a new one does not compile until somebody has decided about its row. */
+/** Every event type: a new one does not compile until its row is decided. */
 const changes: { readonly [T in Event["type"]]: readonly [Extract<Event, { type: T }>, RowChange | undefined] } = {
   "session.created": [
     { type: "session.created", sessionId: "ses_1", title: "Chores", cwd: "/srv/shop" },
@@ -78,7 +78,7 @@ test.each(Object.entries(changes))("%s", (_, [event, expected]) => {
   expect(rowChange(event, 7)).toEqual(expected);
 });
 
-test("what was not given stays not given", () => {
+test("absent fields stay absent", () => {
   expect(rowChange({ type: "session.created", sessionId: "ses_1" }, 1)).toEqual({
     type: "create-session",
     title: undefined,
@@ -93,7 +93,7 @@ test("what was not given stays not given", () => {
   });
 });
 
-test("the keys of a batch are those of its prompts, and of prompts that it keeps memos for, each once", () => {
+test("the keys of a batch are those of its prompts and of its memos of prompts, each once", () => {
   const accepted = (key?: string): Event => ({
     ...{ type: "run.accepted", runId: "run_a", prompt, delivery: "queue" },
     ...(key === undefined ? {} : { key }),

@@ -1,5 +1,5 @@
-// The rows a store derives from events, in the same transaction: what must be found without reading a log,
-// and what the database itself shall guard. Said here once, so that no store has an opinion.
+// The rows that a store derives from events, in the same transaction: what must be found without reading a log, and
+// what the database itself must enforce. Defined here once, so that stores hold no policy.
 import type { Outcome } from "./cancel.ts";
 import type { Event } from "./event.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "./ids.ts";
@@ -8,7 +8,7 @@ import type { Memo, MemoChange } from "./memo.ts";
 export interface RunRow {
   readonly id: RunId;
   readonly session: SessionId;
-  /** As stored: `live` covers running, ending and stopping, of which there is one per session. */
+  /** As stored: `live` stands for running, ending and stopping, of which a session has at most one. */
   readonly phase: "waiting" | "live" | "settled";
   readonly acceptedAt: Seq;
   readonly settledAt: Seq | undefined;
@@ -25,16 +25,16 @@ export interface KeyedRun {
   readonly content: string | undefined;
 }
 
-/** Why nothing of a batch was added, as only the store can know. */
+/** Why the store added nothing of a batch. */
 export type StoreKnows =
-  /** These idempotency keys have a run already: all taken keys, those of memos of prompts too, in the batch's order. */
+  /** These keys have a run already: all taken keys, including those of memos of prompts, in the batch's order. */
   | { readonly kind: "taken"; readonly runs: readonly KeyedRun[] }
   /** The batch was decided without these memos. */
   | { readonly kind: "recalled"; readonly memos: readonly Memo[] }
-  /** These users would have more than MEMOS_PER_ACTOR_MAX memos of prompts. */
+  /** These users would exceed MEMOS_PER_ACTOR_MAX memos of prompts. */
   | { readonly kind: "crowded"; readonly actors: readonly string[] };
 
-/** The idempotency keys of prompts in a batch: of those that are accepted, and of those that it keeps memos for. */
+/** The idempotency keys of prompts in a batch: of accepted prompts, and of prompts that it keeps memos for. */
 export function keysOf(events: readonly Event[], memos: readonly MemoChange[] = []): readonly string[] {
   const accepted = events.flatMap((event) => (event.type === "run.accepted" ? (event.key ?? []) : []));
   const kept = memos.flatMap((one) => (one.type === "keep" && one.memo.kind === "prompt" ? one.memo.key : []));
@@ -72,7 +72,7 @@ export type RowChange =
   | { readonly type: "insert-process"; readonly id: ProcessId; readonly requestedAt: Seq }
   | { readonly type: "settle-process"; readonly id: ProcessId; readonly settledAt: Seq; readonly outcome: Outcome };
 
-/** The row a fact changes, if it changes one. */
+/** The row change that an event causes, if any. */
 export function rowChange(event: Event, seq: Seq): RowChange | undefined {
   switch (event.type) {
     case "session.created":
@@ -96,7 +96,7 @@ export function rowChange(event: Event, seq: Seq): RowChange | undefined {
   }
 }
 
-/** A page of sessions. An `after` or `before` that is not a session gives an empty page. */
+/** A page of sessions. If `after` or `before` is not a session, the page is empty. */
 export type SessionsAsked = { readonly limit: number; readonly tenant?: string } & (
   | { readonly order?: "oldest"; readonly after: SessionId | undefined }
   | { readonly order: "newest"; readonly before: SessionId | undefined }
@@ -110,6 +110,6 @@ export interface IdsAsked {
 
 export interface IdsFound {
   readonly ids: readonly string[];
-  /** False: other ids may begin with the prefix too, because the limit was reached. */
+  /** False: other ids may have the prefix too, because the limit was reached. */
   readonly complete: boolean;
 }

@@ -1,4 +1,4 @@
-// How a live run changes with each fact.
+// How a live run changes with each event.
 import { expect, test } from "vitest";
 import {
   abandonedBy,
@@ -51,11 +51,11 @@ const requested = { type: "call.requested", runId: "run_a", callId: "call_a.1", 
 const callSettled = { type: "call.settled", runId: "run_a", callId: "call_a.1", outcome: completed } as const;
 const cancelled = { type: "run.cancel_requested", runId: "run_a", reason: user } as const;
 
-/** The run after these facts, the first of which stands at 10. */
+/** The run after these events, the first of which is at position 10. */
 const after = (...events: readonly LiveEvent[]): Run =>
   events.reduce<Run>((state, event, index) => evolveRun(state, event, 10 + index), run);
 
-test("a cancel is kept with its reason and its place", () => {
+test("a cancel is kept with its reason and position", () => {
   expect(after(cancelled)).toEqual({ ...run, phase: "stopping", reason: user, since: 10, abandoned: [] });
 });
 
@@ -89,14 +89,14 @@ test("kept text is that of its last turn", () => {
   });
 });
 
-test("G18: what a turn is known to have cost so far is kept with its text", () => {
+test("G18: the known cost of a live turn is kept with its text", () => {
   const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
   const extended = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" } as const;
   expect(after({ ...extended, usage })).toMatchObject({ meter: usage, textChars: 1 });
   expect(after({ ...extended, usage }, extended)).toMatchObject({ meter: usage, textChars: 2 });
 });
 
-test("G5: what was taken in is kept for the turn that is asked again, until one that had it completes", () => {
+test("G5: steers taken in are kept for a repeated turn, until one that had them completes", () => {
   const taken = [{ text: "and quickly" }];
   const settled = (outcome: Outcome): Run =>
     evolveRun({ ...run, taken }, { ...turnSettled, outcome, next: "turn" }, 10);
@@ -117,12 +117,12 @@ test("requested calls are owned and counted, in their order", () => {
   });
 });
 
-test("a settled call leaves, and its siblings stay", () => {
+test("a settled call is removed, and its siblings stay", () => {
   const state = after(requested, { ...requested, callId: "call_a.2", name: "test" }, callSettled);
   expect(state).toEqual({ ...run, calls: 2, live: [{ phase: "running", id: "call_a.2", name: "test" }] });
 });
 
-test("a cancelled call is kept with its reason and its place, and its siblings as they were", () => {
+test("a cancelled call is kept with its reason and position, and its siblings are unchanged", () => {
   const cancel = { type: "call.cancel_requested", runId: "run_a", callId: "call_a.2", reason: policy } as const;
   expect(after(requested, { ...requested, callId: "call_a.2", name: "test" }, cancel).live).toEqual([
     { phase: "running", id: "call_a.1", name: "build" },
@@ -140,7 +140,7 @@ test("a turn that ends the run while calls are live makes it an ending run", () 
   expect(state).toMatchObject({ phase: "ending", outcome: failed, turn: undefined });
 });
 
-test("a turn that ends the run with no calls live leaves nothing to end: the outcome follows at once", () => {
+test("a turn that ends the run with no live calls leaves it running: its outcome follows at once", () => {
   expect(after(turnSettled)).toEqual({ ...run, turn: undefined });
 });
 
@@ -152,7 +152,7 @@ test("a turn that ends while the run is being stopped leaves it being stopped", 
   expect(after(requested, cancelled, turnSettled)).toMatchObject({ phase: "stopping", turn: undefined, abandoned: [] });
 });
 
-test("G12: what was abandoned is noted by name, the turn as a turn", () => {
+test("G12: abandoned work is noted by name, the turn as `turn`", () => {
   const state = after(
     requested,
     { ...requested, callId: "call_a.2", name: "test" },
@@ -163,24 +163,24 @@ test("G12: what was abandoned is noted by name, the turn as a turn", () => {
   expect(state).toMatchObject({ phase: "stopping", abandoned: ["build", "turn"] });
 });
 
-test("what stopped when asked to, finished or failed is not noted", () => {
+test("work that stopped in time, completed or failed is not noted", () => {
   for (const outcome of [cancelledBy(user), completed, failed]) {
     expect(after(requested, cancelled, { ...callSettled, outcome })).toMatchObject({ abandoned: [] });
     expect(after(cancelled, { ...turnSettled, outcome })).toMatchObject({ abandoned: [] });
   }
 });
 
-test("a call abandoned in a run that goes on is not noted", () => {
+test("a call abandoned in a run that continues is not noted", () => {
   const state = after(requested, { ...callSettled, outcome: abandonedBy(user, "build") });
   expect(state).toEqual({ ...run, calls: 1 });
 });
 
-test("an abandoned call whose request is not known is noted by its id", () => {
+test("an abandoned call whose request is unknown is noted by its id", () => {
   const state = after(cancelled, { ...callSettled, outcome: abandonedBy(user, "build") });
   expect(state).toMatchObject({ abandoned: ["call_a.1"] });
 });
 
-test("an ending run that is cancelled keeps nothing of its ending", () => {
+test("an ending run that is cancelled loses its ending outcome", () => {
   const state = after(requested, turnSettled, cancelled);
   expect(state).toEqual({
     ...run,
@@ -194,7 +194,7 @@ test("an ending run that is cancelled keeps nothing of its ending", () => {
   });
 });
 
-test("a turn that settles without being owned is a contradiction", () => {
+test("settling a turn that the run does not own is a contradiction", () => {
   expect(() => after({ ...turnSettled, turnId: "turn_a.2" })).toThrow(
     new Bug("turn_a.2 settled, but run_a owns turn_a.1"),
   );
@@ -203,7 +203,7 @@ test("a turn that settles without being owned is a contradiction", () => {
   );
 });
 
-test("a call that was refused leaves a hole in the numbers, and its number is never given again", () => {
+test("a refused call leaves a gap in the numbers, and its number is not reused", () => {
   const later = { type: "call.requested", runId: "run_a", callId: "call_a.3", name: "build", input: null } as const;
   expect(after(later).calls).toBe(3);
 });
@@ -222,14 +222,14 @@ const endedAs = (questionId: "ask_a.1" | "ask_a.2", ending: QuestionOutcome): Li
   ending,
 });
 
-test("questions are open and counted until they end, each by itself", () => {
+test("questions are open and counted until they settle, each separately", () => {
   const two = [askedFor("ask_a.1", approval()), askedFor("ask_a.2", plainQuestion)];
   expect(after(requested, ...two)).toMatchObject({ asked: 2, questions: [{ id: "ask_a.1" }, { id: "ask_a.2" }] });
   const one = after(requested, ...two, endedAs("ask_a.1", { kind: "expired", limitMs: 1 }));
   expect(one).toMatchObject({ asked: 2, questions: [{ id: "ask_a.2", owner: "call_a.1", about: plainQuestion }] });
 });
 
-test("the answer to an approval stays with its call; no answer in time is a no, and one taken back is none", () => {
+test("the answer to an approval stays with its call; an expired one is a no, and a withdrawn one is no answer", () => {
   const verdictAfter = (ending: QuestionOutcome, about: Subject = approval()) =>
     after(requested, { ...requested, callId: "call_a.2" }, askedFor("ask_a.1", about), endedAs("ask_a.1", ending)).live;
   const call = { phase: "running", id: "call_a.1", name: "build" } as const;
@@ -242,11 +242,11 @@ test("the answer to an approval stays with its call; no answer in time is a no, 
   expect(verdictAfter({ kind: "answered", value: 1 }, plainQuestion)).toEqual([call, sibling]);
 });
 
-test("a call that no turn has asked for from within was asked for by the end of one", () => {
+test("a call that is requested when no turn is live belongs to the end of a turn", () => {
   const state = after({ ...turnSettled, next: "turn" }, { ...requested, idempotent: true });
   expect(state.live).toEqual([{ phase: "running", id: "call_a.1", name: "build", byEnd: true, idempotent: true }]);
 });
 
-test("what is taken from the inbox is no change of the run", () => {
+test("taking items from the inbox does not change the run", () => {
   expect(after({ type: "inbox.taken", runId: "run_a", turnId: "turn_a.1", items: [] })).toBe(run);
 });

@@ -1,11 +1,11 @@
-// A run that is live: one accepted prompt, from start to outcome. (Before its start it is an entry of the lane's queue;
-// after its outcome only the log knows it.)
+// A live run: one accepted prompt, from start to outcome. (Before its start it is an entry of the lane's queue; after
+// its outcome it is only in the log.)
 //
 // Invariants
-// 1. A run settles only when it owns nothing. This is our structured concurrency, and it is durable.
+// 1. A run settles only when it owns nothing. This is structured concurrency, made durable.
 // 2. The first cancel reason wins.
 // 3. A live run owns at least one piece of work, unless it is parked.
-// 4. A question is open only while the work that asked it is going on.
+// 4. A question is open only while the work that asked it is live.
 import { Bug } from "../bug.ts";
 import { beginText, extendText, type TurnText, textOf } from "../read/run-end.ts";
 import { type Call, evolveCall } from "./call.ts";
@@ -21,37 +21,53 @@ interface Base {
   readonly acceptedAt: Seq;
   readonly key: string | undefined;
   readonly content: string | undefined;
-  /** How many workers it has seen vanish, and the one it has now. */
+  /** Number of workers that vanished while it ran, plus one. */
   readonly attempt: number;
-  /** How often it was taken up again: after those, and after shutdowns that parked it. */
+  /** How often it was recovered: after a worker vanished, or after a shutdown that parked it. */
   readonly recoveries: number;
-  /** Steers taken in for the turn that is asked for now; kept until a turn that had them completes. */
+  /** Steers taken in for the current turn. Kept until a turn that had them completes. */
   readonly taken: readonly Prompt[];
-  /** Turns and calls asked for so far: the source of their ids. */
+  /** Number of turns and calls requested so far, from which their ids are made. */
   readonly turns: number;
   readonly calls: number;
-  /** Characters of the text of its turn that the log has. */
+  /** Characters of the current turn's text that the log has. */
   readonly textChars: number;
-  /** The turn that was asked for last, with its text so far. */
+  /** The last requested turn, with its text so far. */
   readonly last: TurnText | undefined;
-  /** What it owns: at most one turn, and any number of calls. */
+  /** The work it owns: at most one turn, and any number of calls. */
   readonly turn: TurnId | undefined;
   readonly live: readonly Call[];
-  /** Questions that are open, and how many were asked so far. */
+  /** Open questions, and the number of questions asked so far. */
   readonly questions: readonly Question[];
   readonly asked: number;
-  /** What its turns have cost, and what the live one is known to have cost so far. */
+  /** The cost of its settled turns, and the cost of the live turn so far. */
   readonly spent: Usage;
   readonly meter: Usage | undefined;
-  /** The model that the live turn has asked, as far as it was named. */
+  /** The model that the live turn has requested, if the agent named it. */
   readonly model: ModelName | undefined;
 }
 
 export type Run = Running | Ending | Stopping | Parked;
 
+/**
+ * It owns a turn, calls, or both. Its worker moves it on: when the last turn ends it settles, or is ending while calls
+ * are left. A cancel moves it to stopping, a shutdown parks it.
+ * If Belay dies here: the next worker recovers it with the next `attempt`. Calls that can be begun again are begun
+ * again, other work settles as `lost`, and the turn is requested again. It settles as failed when ATTEMPTS_MAX workers
+ * have vanished, and as `lost` if the host does not resume runs.
+ */
 export type Running = Base & { readonly phase: "running" };
-/** Its last turn has ended like this; calls nobody waits for any more are being stopped. */
+/**
+ * Its last turn has ended with this outcome, and the calls that are left are being stopped, because no turn needs their
+ * results. It settles with its last call; a cancel moves it to stopping.
+ * If Belay dies here: its calls settle as `lost`, and its outcome stands.
+ */
 export type Ending = Base & { readonly phase: "ending"; readonly outcome: Outcome };
+/**
+ * A cancel was recorded. Its worker stops what it owns, and it settles as `cancelled` when all of that has ended or was
+ * abandoned after its grace. A second cancel changes nothing.
+ * If Belay dies here: its work settles as `lost`, and its outcome is still `cancelled`.
+ */
 export type Stopping = Base & {
   readonly phase: "stopping";
   readonly reason: CancelReason;
@@ -60,6 +76,11 @@ export type Stopping = Base & {
   /** What its turn threw while it was being stopped. */
   readonly error?: Failure;
 };
+/**
+ * Suspended at a shutdown. It owns at most calls that can be begun again, with their approvals, and none of them runs.
+ * The next worker recovers it with the same `attempt`; a cancel settles it at once.
+ * If Belay dies here: nothing was running, and nothing is lost.
+ */
 export type Parked = Base & { readonly phase: "parked" };
 
 export type LiveEvent =
@@ -68,7 +89,7 @@ export type LiveEvent =
   | CallEvent
   | QuestionEvent;
 
-/** What the log says happened next. Trusts the log; a log that contradicts itself is a bug, not a case. */
+/** The run after `event`. Trusts the log: a log that contradicts itself is a `Bug`. */
 export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
   switch (event.type) {
     case "run.cancel_requested":
@@ -108,7 +129,7 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
   }
 }
 
-/** What outlives a change of phase. Nothing of an ending or a stop is carried into another phase. */
+/** The fields that survive a change of phase. Nothing of an ending or a stop is carried into another phase. */
 function base(run: Run): Base {
   const { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, turns, calls, turn, live } = run;
   const { questions, asked, spent, meter, model, textChars, last } = run;
@@ -125,7 +146,7 @@ function question({ questionId: id, owner, about, deadlineMs }: Extract<Question
   return { id, owner, about, deadlineMs };
 }
 
-/** The answer to an approval stays with the call that asked for it. Without an answer in time that is a no. */
+/** The answer to an approval stays with the call that requested it. An expired approval is a no. */
 function judged(run: Run, { questionId, ending }: Extract<QuestionEvent, { ending: unknown }>): readonly Call[] {
   const { owner, about } = run.questions.find((one) => one.id === questionId) ?? {};
   if (about?.kind !== "approval" || ending.kind === "withdrawn") return run.live;
@@ -150,7 +171,7 @@ function settleTurn(run: Run, event: Extract<TurnEvent, { type: "turn.settled" }
     model: undefined,
   };
   if (rest.phase !== "running") return noteAbandoned(noteError(rest, event.outcome), "turn", event.outcome);
-  // With calls left over, the run's outcome is known and waits for them.
+  // If calls are left, the run's outcome is known and waits for them.
   return event.next === "end" && rest.live.length > 0 ? { ...rest, phase: "ending", outcome: event.outcome } : rest;
 }
 
@@ -166,7 +187,7 @@ function evolveCalls(run: Run, event: Exclude<CallEvent, { type: "call.requested
   return noteAbandoned(after, name, event.outcome);
 }
 
-/** A run's outcome names what did not stop when it was asked to. */
+/** A run's outcome names the work that did not stop within its grace. */
 function noteAbandoned(run: Run, name: string, outcome: Outcome): Run {
   if (run.phase !== "stopping" || outcome.kind !== "cancelled" || outcome.abandoned === undefined) return run;
   return { ...run, abandoned: [...run.abandoned, name] };

@@ -1,4 +1,4 @@
-// What keeps a store small: the part of it that removes things permanently. Types only.
+// Upkeep: the part of a store that removes data permanently. Types only.
 import type { ControlCode } from "../errors.ts";
 import type { Seq, SessionId } from "./ids.ts";
 
@@ -7,25 +7,25 @@ export interface StoreTrimmed {
   readonly kept: Seq;
   /** How many events this call has removed. */
   readonly removed: number;
-  /** What kept it from removing everything before `before`. */
+  /** What prevented removing everything before `before`. */
   readonly limit?: "run" | "process" | "snapshot";
-  /** There are removed events whose space was not given back yet. */
+  /** The space of removed events is not all freed yet. */
   readonly more: boolean;
 }
 
 /** Each call does a bounded amount of work, so that none delays an append for long. */
 export interface Upkeep {
   /**
-   * Deletes a session and everything that belongs to it. `more`: call again. `busy`: a run or process of it has no
-   * outcome, and nothing was deleted. A session that was deleted in part has no events, and keeps its head.
+   * Deletes a session and everything that belongs to it. `more`: call again. `busy`: one of its runs or processes has
+   * no outcome, and nothing was deleted. A partly deleted session has no events, and keeps its head.
    */
   remove(session: SessionId): Promise<"more" | "done" | "absent" | "busy">;
-  /** Sessions in order of creation, from a cursor on. A short page is the last one. */
+  /** Sessions in order of creation, starting at a cursor. A short page is the last one. */
   survey(page: { readonly after: number; readonly limit: number }): Promise<readonly Surveyed[]>;
-  /** The first kept position from which on nothing is older than `at` and all of it takes at most `bytes`. */
+  /** The first kept position from which no event is older than `at` and all together take at most `bytes`. */
   within(session: SessionId, limits: { readonly at?: number; readonly bytes?: number }): Promise<Seq>;
   usage(): Promise<StoreUsage>;
-  /** Gives some of the unused space back to the file system. Answers how much is left, in bytes. */
+  /** Returns some unused space to the file system. The result is the number of unused bytes left. */
   reclaim(): Promise<number>;
 }
 
@@ -35,15 +35,15 @@ export interface Surveyed {
   readonly cursor: number;
   readonly kept: Seq;
   readonly head: Seq;
-  /** When the first event that is kept was recorded, and the last. If none is kept, when it was created. */
+  /** When the first and the last kept event were recorded. If none is kept, when the session was created. */
   readonly since: number;
   readonly at: number;
 }
 
 export interface StoreUsage {
-  /** What it takes up on disk, with its write-ahead log; in memory, the texts it holds. */
+  /** The size on disk, including the write-ahead log; in memory, the size of the stored texts. */
   readonly bytes: number;
-  /** What of that is unused. */
+  /** The unused part of it. */
   readonly freeBytes: number;
 }
 
@@ -53,7 +53,7 @@ export interface Trimmed {
   /** How many events were removed. */
   readonly removed: number;
   /**
-   * Why there are older ones than asked for. `summary`: the model's context begins there. `run`, `process`: one has no
+   * Why older events than requested are kept. `summary`: the model's context begins there. `run`, `process`: one has no
    * outcome, or would be cut in two.
    */
   readonly limit?: "summary" | "run" | "process";
@@ -68,7 +68,7 @@ export interface SessionDeleted {
 
 export interface StoreStatus extends StoreUsage {
   readonly sessions: number;
-  /** Those that are kept. */
+  /** Events that are kept. */
   readonly events: number;
 }
 
@@ -76,7 +76,7 @@ export interface StoreStatus extends StoreUsage {
 export interface RetentionStatus {
   readonly removedEvents: number;
   readonly deletedSessions: number;
-  /** Why its last look removed nothing more. Undefined: it could. */
+  /** Why the last pass removed nothing more. Undefined: it could. */
   readonly trouble: ControlCode | undefined;
 }
 
@@ -86,8 +86,8 @@ export interface Resources {
   readonly memoryBytes: number;
   /** JavaScript heap in use. */
   readonly heapBytes: number;
-  /** The worst delay of the event loop in the last minute or two. Undefined: it is not measured. */
+  /** The longest delay of the event loop in the last one to two minutes. Undefined: not measured. */
   readonly loopDelayMs: number | undefined;
-  /** Open files and sockets. Undefined: the system does not say. */
+  /** Open files and sockets. Undefined: the system does not report it. */
   readonly descriptors: number | undefined;
 }

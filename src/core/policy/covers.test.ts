@@ -30,9 +30,9 @@ import type { Event } from "../model/event.ts";
 import {
   type Coverage,
   covers,
-  goesOn,
   isCallStopRefusable,
   isRequested,
+  isRunning,
   mayBegin,
   mayStart,
   mayStop,
@@ -164,12 +164,12 @@ describe.each(states)("in the state `%s`", (state) => {
   const stops = Object.entries(STOPS) as readonly (readonly [Stop, Command])[];
 
   test.each(stops)("a stop of %s covers exactly this", (stop, command) => {
-    // A stop of a process covers the id that it names, whatever the state says of it.
+    // A stop of a process covers the id that it names, whether or not the process exists.
     const expected = stop === "process 1" ? PROCESS : (COVERED[state][stop] ?? "");
     expect(inShort(covers(lane, command))).toBe(expected);
   });
 
-  test.each(stops)("a stop of %s is decided for what it covers, and for nothing else", (stop, command) => {
+  test.each(stops)("a stop of %s stops exactly what it covers", (stop, command) => {
     const { runs, work, processes } = covers(lane, command);
     const covered = new Set<string>([...runs, ...work, ...processes]);
     const { events } = decide(lane, command);
@@ -285,7 +285,7 @@ describe("isCallStopRefusable(): nothing of a call begins while a stop of it can
   });
 });
 
-describe("goesOn(): a call whose stop may wait continues as far as the log knows", () => {
+describe("isRunning(): a call whose stop can be refused runs as far as the log knows", () => {
   const interrupted = withCall.and(accept("run_b", { delivery: "interrupt" }));
   test.each([
     ["nothing is stopped", withCall, withCall, true],
@@ -296,7 +296,7 @@ describe("goesOn(): a call whose stop may wait continues as far as the log knows
     ["a request that is not durable", withCall, live, false],
     ["no live run", given(), withCall, false],
   ] as const)("%s", (_, decided, durable, expected) => {
-    expect(goesOn(decided.lane, durable.lane, CALL)).toBe(expected);
+    expect(isRunning(decided.lane, durable.lane, CALL)).toBe(expected);
   });
 });
 

@@ -1,4 +1,4 @@
-// What a stop covers, and when work may begin or be stopped. The one definition: decisions and the engine both use it.
+// What a stop covers, and when work may begin or be stopped. The decisions and the engine both use this definition.
 //
 // Invariants
 // 1. A stop covers what is in the state when it is decided, and nothing that comes later.
@@ -39,7 +39,7 @@ export function covers(lane: Lane, command: Command): Coverage {
   }
 }
 
-/** `keep`: background processes go on. `stop`: they do not. `end`: nor does what carries out the session's work. */
+/** `keep`: background processes keep running. `stop`: they are stopped, except lasting ones. `end`: all are stopped. */
 function coversSession(lane: Lane, background: "keep" | "stop" | "end"): Coverage {
   const live = lane.live === undefined ? NOTHING : coversLive(lane, lane.live);
   const waiting = waitingRuns(lane).map(({ id }) => id);
@@ -74,7 +74,7 @@ function coversCall(lane: Lane, id: CallId): Coverage {
 const processesOf = (lane: Lane, call: CallId): readonly ProcessId[] =>
   lane.processes.live.flatMap(({ id, owner }) => (owner === call ? [id] : []));
 
-/** The processes of the session itself that end with it. */
+/** The background processes of the session that such a stop covers. */
 // @fault background-not-kept, background-survives-the-session
 export const backgroundOf = (lane: Lane, how: "keep" | "stop" | "end"): readonly ProcessId[] =>
   how === "keep"
@@ -88,33 +88,35 @@ const waitingRuns = ({ queue, steers }: Lane): readonly Waiting[] => [...queue, 
 const NOTHING: Coverage = { runs: [], work: [], processes: [] };
 
 /**
- * Whether a stop that the state demands is carried out now. One that follows from a prompt (`interrupt`) can still be
- * refused together with it: it waits until it is durable.
+ * Whether a stop that the state demands is carried out now. A stop that follows from a prompt (`interrupt`) can still
+ * be refused together with that prompt, so it waits until it is durable.
  */
 export const mayStop = (decided: Lane, durable: Lane, reason: CancelReason): boolean =>
   reason.kind !== "superseded" || (durable.live?.phase === "stopping" && durable.live.id === decided.live?.id);
 
-/** Whether a stop of a call, or of its run, is decided that can still be refused: nothing of it begins meanwhile. */
+/**
+ * Whether a stop of a call, or of its run, is decided and can still be refused. Meanwhile nothing of the call begins.
+ */
 export const isCallStopRefusable = (decided: Lane, durable: Lane, id: CallId): boolean =>
   isCallStopped(decided, id) && !isCallStopped(durable, id);
 
 const isCallStopped = ({ live: run }: Lane, id: CallId): boolean =>
   run?.phase === "stopping" || run?.live.find((call) => call.id === id)?.phase === "stopping";
 
-/** Whether a call goes on as far as the log knows, in a run that goes on: one whose stop can be refused does. */
-export function goesOn(decided: Lane, durable: Lane, id: Work): boolean {
+/** Whether a call is running as far as the log knows, and so is its run. A stop that can be refused does not count. */
+export function isRunning(decided: Lane, durable: Lane, id: Work): boolean {
   const run = decided.live;
   const isRunGoing = run?.phase === "running" || (run?.phase === "stopping" && !mayStop(decided, durable, run.reason));
   return isRunGoing && durable.live?.live.find((call) => call.id === id)?.phase === "running";
 }
 
-/** The same for a process. Like its run, it may be over in one of the two states. */
+/** As `mayStop`, for a process. The process, like its run, may be absent from one of the two states. */
 export function mayStopProcess(decided: Lane, durable: Lane, id: ProcessId): boolean {
   const reason = processStop(decided, id);
   return reason !== undefined && (reason.kind !== "superseded" || processStop(durable, id) !== undefined);
 }
 
-/** Whether a stop of a process is decided that can still be refused. */
+/** Whether a stop of a process is decided and can still be refused. */
 export const isStopRefusable = (decided: Lane, durable: Lane, id: ProcessId): boolean =>
   processStop(decided, id) !== undefined && !mayStopProcess(decided, durable, id);
 
@@ -123,7 +125,7 @@ function processStop(lane: Lane, id: ProcessId): CancelReason | undefined {
   return one === undefined ? undefined : stopReason(lane, one);
 }
 
-/** Whether a turn or call may begin: it is durable, and no stop of it is decided, even one that can be refused. */
+/** Whether a turn or call may begin: its request is durable, and no stop of it is decided, not even a refusable one. */
 export function mayBegin(decided: Lane, durable: Lane, work: Work): boolean {
   return isWanted(decided, work) && isWanted(durable, work);
 }
@@ -143,15 +145,15 @@ export function mayStart(decided: Lane, durable: Lane, id: ProcessId): boolean {
   return one !== undefined && recorded && stopReason(decided, one) === undefined;
 }
 
-/** Why a process has to end: for itself, or with what it belongs to. The first reason wins. */
+/** Why a process must end: its own stop, or that of its owner. The first reason wins. */
 export const stopReason = (lane: Lane, one: Process): CancelReason | undefined =>
   one.phase === "stopping" ? one.reason : ownerStopReason(lane, one);
 
-/** Whether a process is stopped apart from its call, which may have time to finish. At a shutdown all of it stops. */
+/** Whether a process is stopped without its call, which may then use its grace. A shutdown stops both. */
 export const isStoppedAlone = (lane: Lane, one: Process): boolean =>
   ownerStopReason(lane, one) === undefined && !(one.phase === "stopping" && one.reason.kind === "shutdown");
 
-/** Why the call that a process belongs to is being stopped, if it is. */
+/** Why the call that owns a process is being stopped; undefined if it is not. */
 export function ownerStopReason({ live }: Lane, one: Process): CancelReason | undefined {
   if (!isCall(one.owner)) return undefined;
   const call = live?.live.find(({ id }) => id === one.owner);

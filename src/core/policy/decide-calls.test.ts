@@ -1,4 +1,4 @@
-// The policy of calls that the end of a turn asks for: begun together, followed by a turn, kept across a crash if they
+// The policy of calls that a turn requests at its end: begun together, followed by a turn, kept across a crash if they
 // can be begun again.
 import { describe, expect, test } from "vitest";
 import {
@@ -62,8 +62,8 @@ const denied = { kind: "failed", code: "denied", message: "Not carried out: it w
 const demanded = ({ lane }: Given) => (lane.live === undefined ? [] : demand(lane.live));
 const liveCalls = ({ lane }: Given) => lane.live?.live.map((one) => one.id);
 
-describe("the end of a turn asks for calls", () => {
-  test("they are recorded with the end, in their order, and begin together", () => {
+describe("the end of a turn requests calls", () => {
+  test("they are recorded with the end, in order, and begin together", () => {
     live
       .when(asking)
       .then(turnSettled, callRequested(one), callRequested(two), callRequested(again))
@@ -76,7 +76,7 @@ describe("the end of a turn asks for calls", () => {
     ]);
   });
 
-  test("the next turn is asked for when the last of them has ended, whichever that is", () => {
+  test("the next turn is requested when the last of them has ended, in any order", () => {
     called.when(settleCall("call_a.3")).then(callSettled("call_a.3"));
     called.and(settleCall("call_a.3")).when(settleCall("call_a.1")).then(callSettled("call_a.1"));
     called
@@ -85,20 +85,20 @@ describe("the end of a turn asks for calls", () => {
       .then(callSettled("call_a.2", failed), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("the next turn waits for calls from within the turn as well", () => {
+  test("the next turn waits for calls requested during the turn as well", () => {
     const both = live.and(call("call_a.1"), settleAsking("turn_a.1", two));
     expect(liveCalls(both)).toEqual(["call_a.1", "call_a.2"]);
     both.when(settleCall("call_a.2")).then(callSettled("call_a.2"));
   });
 
-  test("G11: none is asked for if a cancel was decided first", () => {
+  test("G11: no call is requested if a cancel was decided first", () => {
     live
       .and(cancelRun("run_a"))
       .when(asking)
       .then(turnSettled, runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }));
   });
 
-  test("a turn that is the last asks for nothing", () => {
+  test("the last turn of a run requests no calls", () => {
     live
       .when(settleTurn("turn_a.1", { calls: [one] }))
       .then(
@@ -107,11 +107,11 @@ describe("the end of a turn asks for calls", () => {
       );
   });
 
-  test("G2: an end that is told twice asks once", () => {
+  test("G2: a repeated end of a turn requests its calls once", () => {
     called.when(asking).then().answers("late");
   });
 
-  test("G33: live calls are bounded, and what is too much has a result all the same", () => {
+  test("G33: live calls are bounded, and surplus calls have a result too", () => {
     const many = Array.from({ length: CALLS_LIVE_MAX + 1 }, (_, index) => wanted(`call_a.${index + 2}`));
     const full = live.and(call("call_a.1"), settleAsking("turn_a.1", ...many));
     expect(full.lane.live?.live).toHaveLength(CALLS_LIVE_MAX);
@@ -121,7 +121,7 @@ describe("the end of a turn asks for calls", () => {
     ]);
   });
 
-  test("G9: a cancel of one leaves its siblings and the run going", () => {
+  test("G9: a cancel of one call leaves its siblings and the run running", () => {
     const cancelled = called.and(cancelCall("call_a.2"));
     expect(demanded(cancelled).map((effect) => effect.type)).toEqual(["begin", "stop", "begin"]);
     expect(cancelled.lane.live).toMatchObject({ phase: "running" });
@@ -133,7 +133,7 @@ describe("the end of a turn asks for calls", () => {
     expect(over.lane.live).toMatchObject({ phase: "running", turn: "turn_a.2" });
   });
 
-  test("G12: a late end of a call that was given up changes nothing", () => {
+  test("G12: a late end of an abandoned call changes nothing", () => {
     const given = called.and(cancelCall("call_a.2"), settleCall("call_a.2", { outcome: abandonedBy(user, "tool") }));
     given
       .when(settleCall("call_a.2", { result: "late" }))
@@ -141,7 +141,7 @@ describe("the end of a turn asks for calls", () => {
       .answers("late");
   });
 
-  test("a cancelled run that only has calls left ends with the last of them, and asks for no turn", () => {
+  test("a cancelled run that has only calls left ends with the last of them, and requests no turn", () => {
     const past = live.and(settleAsking("turn_a.1", one), cancelRun("run_a"));
     past
       .when(settleCall("call_a.1"))
@@ -150,7 +150,7 @@ describe("the end of a turn asks for calls", () => {
 });
 
 describe("G25: after a crash", () => {
-  test("calls whose end is unknown are lost; one that may be repeated is kept and begun again", {
+  test("calls whose end is unknown are lost; idempotent ones are kept and begun again", {
     meta: { id: "G25/only-idempotent-calls-repeated" },
   }, () => {
     called.when(recover()).then(callSettled("call_a.1", lost), callSettled("call_a.2", lost), recovered("run_a", 2));
@@ -161,7 +161,7 @@ describe("G25: after a crash", () => {
       .then(callSettled("call_a.3"), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("a call that waits for its approval has done nothing, and is kept with its question", () => {
+  test("a call that waits for its approval has not begun, and is kept with its question", () => {
     const waiting = live.and(settleAsking("turn_a.1", one, two), ask("call_a.1"));
     waiting.when(recover()).then(callSettled("call_a.2", lost), recovered("run_a", 2));
     const after = waiting.and(recover());
@@ -170,7 +170,7 @@ describe("G25: after a crash", () => {
     after.when(ask("call_a.1")).then().answers({ kind: "asked", questionId: "ask_a.1" });
   });
 
-  test("an approval that was answered is not asked again, only for the same bytes", () => {
+  test("an approval that was answered is not requested again for the same bytes", () => {
     const past = live.and(settleAsking("turn_a.1", again), ask("call_a.3"), answer("ask_a.1"), recover());
     past.when(ask("call_a.3")).then().answers({ kind: "granted" });
     past
@@ -179,7 +179,7 @@ describe("G25: after a crash", () => {
       .answers({ kind: "asked", questionId: "ask_a.2" });
   });
 
-  test("a call that was allowed may have begun, and is lost", () => {
+  test("a call that was approved may have begun, and is lost", () => {
     live
       .and(settleAsking("turn_a.1", one), ask("call_a.1"), answer("ask_a.1"))
       .when(recover())
@@ -187,7 +187,7 @@ describe("G25: after a crash", () => {
   });
 
   test.each([answer("ask_a.1", { kind: "denied" }), expire("ask_a.1")])(
-    "G15: a call that was not approved has not begun, and nobody says it is lost (%j)",
+    "G15: a denied call has not begun, and is not recorded as lost (%j)",
     (no) => {
       for (const wish of [one, { ...one, idempotent: true } as const]) {
         live
@@ -198,7 +198,7 @@ describe("G25: after a crash", () => {
     },
   );
 
-  test("another question of a call that is kept is withdrawn: it will ask it again", () => {
+  test("a question other than the approval of a kept call is withdrawn: the call will ask it again", () => {
     live
       .and(settleAsking("turn_a.1", again), ask("call_a.3", plainQuestion))
       .when(recover())
@@ -216,7 +216,7 @@ describe("G25: after a crash", () => {
       );
   });
 
-  test("calls from within a turn are lost whatever they are: the turn is asked again, and asks for them again", () => {
+  test("calls requested during a turn are lost even if idempotent: the repeated turn requests them again", () => {
     const within = live.and({ ...call("call_a.1"), idempotent: true }, call("call_a.2"), ask("call_a.2"));
     within
       .when(recover())
@@ -237,7 +237,7 @@ describe("G25: after a crash", () => {
       .then(callSettled("call_a.3", lost), recovered("run_a", 2), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("the third crash fails the run, and settles what it had kept", () => {
+  test("the third crash fails the run, and settles the calls it had kept", () => {
     const waiting = live.and(settleAsking("turn_a.1", one, again), ask("call_a.1"));
     const third = waiting.and(recover(), recover());
     expect(liveCalls(third)).toEqual(["call_a.1", "call_a.3"]);
@@ -275,7 +275,7 @@ describe("a parked run", () => {
   // It waits for its approval, so it has not begun.
   const unbegun = { ...callSettled("call_a.1", cancelledBy(user)), begun: false } as const;
 
-  test("G25: keeps what can be begun again, and takes it up without a turn", () => {
+  test("G25: keeps calls that can be begun again, and recovers without a turn", () => {
     waiting
       .when(park)
       .then(questionWithdrawn("ask_a.2", { kind: "parent", id: "call_a.3" }), callSettled("call_a.2", shutdown), {
@@ -288,7 +288,7 @@ describe("a parked run", () => {
     expect(demanded(parked.and(recover())).map((effect) => effect.work)).toEqual(["call_a.1", "call_a.3"]);
   });
 
-  test("G9: a cancel settles it at once, its kept calls and their approvals with it, each of them once", () => {
+  test("G9: a cancel settles it at once, its kept calls and their approvals with it, each once", () => {
     parked
       .when(cancelRun("run_a"))
       .then(
@@ -300,7 +300,7 @@ describe("a parked run", () => {
       );
   });
 
-  test("G9: a cancel of a kept call settles that call at once, and the others are taken up", () => {
+  test("G9: a cancel of a kept call settles that call at once, and the others are recovered", () => {
     parked
       .when(cancelCall("call_a.1"))
       .then(
@@ -315,24 +315,24 @@ describe("a parked run", () => {
       .then(recovered("run_a", 1), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("a late end of a kept call is dropped: it is going on nowhere, and will be begun again", () => {
+  test("a late end of a kept call is dropped: it is not running, and will be begun again", () => {
     parked.when(settleCall("call_a.3")).then().answers("late");
   });
 
-  test("an approval given meanwhile is found when the call begins", () => {
+  test("an approval given while it is parked is found when the call begins", () => {
     const after = parked.and(answer("ask_a.1"));
     after.when(recover()).then(recovered("run_a", 1));
     expect(decide(after.and(recover()).lane, ask("call_a.1"))).toEqual({ events: [], answer: { kind: "granted" } });
   });
 
-  test("an approval denied meanwhile ends the call when the run is taken up", () => {
+  test("an approval denied while it is parked ends the call when the run is recovered", () => {
     parked
       .and(answer("ask_a.1", { kind: "denied" }))
       .when(recover())
       .then(callSettled("call_a.1", denied), recovered("run_a", 1));
   });
 
-  test("G15: one that was denied meanwhile and is then cancelled is cancelled, and the model is reminded", () => {
+  test("G15: a call denied while it is parked and then cancelled is cancelled, and the model is reminded", () => {
     parked
       .and(answer("ask_a.1", { kind: "denied" }))
       .when(cancelReminding("call_a.1"))
@@ -344,13 +344,13 @@ describe("a parked run", () => {
   });
 });
 
-describe("G10: a call that its worker had not begun when it was stopped", () => {
+describe("G10: a call that had not begun when it was stopped", () => {
   const calls = live.and(call("call_a.1"), call("call_a.2"));
   const stop = { ...cancelCall("call_a.1"), begun: false } as const;
   const stopped = calls.and(stop);
   const unbegun = { ...callSettled("call_a.1", cancelledBy(user)), begun: false };
 
-  test("is withdrawn, and so it is again", () => {
+  test("is withdrawn, and so it is for a second cancel", () => {
     const asked = { type: "call.cancel_requested", runId: "run_a", callId: "call_a.1", reason: user } as const;
     calls
       .when(stop)
@@ -359,12 +359,12 @@ describe("G10: a call that its worker had not begun when it was stopped", () => 
     stopped.when(cancelCall("call_a.1")).then().answers({ kind: "withdrawn" });
   });
 
-  test("ends so, whatever else is reported and whoever has vanished", () => {
+  test("ends as cancelled, whatever is reported and even if its worker vanishes", () => {
     expect(decide(stopped.lane, settleCall("call_a.1")).events).toEqual([unbegun]);
     expect(decide(stopped.lane, recover()).events[0]).toEqual(unbegun);
   });
 
-  test("ends so with its run, if its worker says that", () => {
+  test("ends as cancelled with its run, if its worker reports it", () => {
     const end = { callId: "call_a.1", outcome: cancelledBy(user), begun: false } as const;
     const { events } = decide(calls.and(cancelRun("run_a")).lane, { type: "settle-call", end });
     expect(events).toEqual([unbegun]);

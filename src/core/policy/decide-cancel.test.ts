@@ -1,4 +1,5 @@
-// Cancelling a session, a run, a call, by id or by key; and closing. What is covered, what is said, what is left alone.
+// Cancelling a session, a run, a call, by id or by key; and closing. What is covered, the receipts, and what is left
+// alone.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -34,7 +35,7 @@ const callCancelRequested = {
 } as const;
 
 describe("cancel a session", () => {
-  test("G7: it covers the live run and everything that waits, and each gets its own receipt", () => {
+  test("G7: it covers the live run and every waiting run, and each has its own receipt", () => {
     given(...running("run_a"), accept("run_b"), steer("run_s"), accept("run_c"))
       .when(cancelSession(policy))
       .then(
@@ -55,7 +56,7 @@ describe("cancel a session", () => {
       });
   });
 
-  test("G7: with nothing live, what waits is withdrawn", () => {
+  test("G7: with no live run, waiting runs are withdrawn", () => {
     given(accept("run_a"), accept("run_b"))
       .when(cancelSession())
       .then(
@@ -72,7 +73,7 @@ describe("cancel a session", () => {
       });
   });
 
-  test("G7: an idle session changes nothing and says so", () => {
+  test("G7: an idle session is unchanged, and the receipt is `idle`", () => {
     given().when(cancelSession()).then().answers({ kind: "idle", runs: [] });
     given(...running("run_a"), settleTurn("turn_a.1"))
       .when(cancelSession())
@@ -80,7 +81,7 @@ describe("cancel a session", () => {
       .answers({ kind: "idle", runs: [] });
   });
 
-  test("a session that nobody created is unknown", () => {
+  test("a session that was never created is unknown", () => {
     givenNoSession().when(cancelSession()).then().answers({ kind: "unknown", runs: [] });
   });
 
@@ -96,7 +97,7 @@ describe("cancel a session", () => {
     expect(past.lane.live).toMatchObject({ phase: "stopping", reason: user, since: 7 });
   });
 
-  test("G7: what was accepted after a cancel is covered by the next one only", () => {
+  test("G7: a run accepted after a cancel is covered only by the next one", () => {
     const past = given(...running("run_a"), cancelSession(), accept("run_b"));
     expect(past.lane.queue.map((run) => run.id)).toEqual(["run_b"]);
     past
@@ -140,35 +141,35 @@ describe("cancel a session", () => {
 });
 
 describe("cancel a run", () => {
-  test("G10: a live run is stopping from here, and this was the first request", () => {
+  test("G10: the first request stops a live run from its own position", () => {
     given(...running("run_a"), accept("run_b"))
       .when(cancelRun("run_a"))
       .then(cancelRequested("run_a"))
       .answers({ kind: "stopping", since: 6, first: true });
   });
 
-  test("G10: the second request gets the first one's place, and writes nothing", () => {
+  test("G10: the second request gets the position of the first, and writes nothing", () => {
     given(...running("run_a"), accept("run_b"), cancelRun("run_a"))
       .when(cancelRun("run_a", policy))
       .then()
       .answers({ kind: "stopping", since: 6, first: false });
   });
 
-  test("G8: a queued run is withdrawn, with an outcome of its own", { meta: { id: "G8/queued-run-withdrawn" } }, () => {
+  test("G8: a queued run is withdrawn, with its own outcome", { meta: { id: "G8/queued-run-withdrawn" } }, () => {
     given(...running("run_a"), accept("run_b"))
       .when(cancelRun("run_b", policy))
       .then(runSettled("run_b", cancelledBy(policy)))
       .answers({ kind: "withdrawn" });
   });
 
-  test("a steer that waits is withdrawn", () => {
+  test("a waiting steer is withdrawn", () => {
     given(...running("run_a"), steer("run_s"))
       .when(cancelRun("run_s"))
       .then(runSettled("run_s", cancelledBy(user)))
       .answers({ kind: "withdrawn" });
   });
 
-  test("G10: an id that is not in the lane hits nobody", () => {
+  test("G10: an id that is not in the lane stops no run", () => {
     given(...running("run_a"), accept("run_b"))
       .when(cancelRun("run_x"))
       .then()
@@ -196,7 +197,7 @@ describe("cancel a run", () => {
     expect(asked.after.lane).toMatchObject({ live: undefined, steers: [], queue: [{ id: "run_s" }] });
   });
 
-  test("G15: a run that is ending, but not yet settled, can still be cancelled", () => {
+  test("G15: a run that is ending, but not settled, can still be cancelled", () => {
     given(...running("run_a"), call("call_a.1"), settleTurn("turn_a.1"))
       .when(cancelRun("run_a"))
       .then(cancelRequested("run_a"))
@@ -207,14 +208,14 @@ describe("cancel a run", () => {
 describe("cancel by key", () => {
   const keyed = given(accept("run_a", { key: "ka" }), start, accept("run_b", { key: "kb" }), accept("run_c"));
 
-  test("G7: the caller's own key names the live run", () => {
+  test("G7: the caller's key names the live run", () => {
     keyed
       .when(cancelKey("ka"))
       .then(cancelRequested("run_a"))
       .answers({ kind: "stopping", since: 7, first: true, runId: "run_a" });
   });
 
-  test("G7: the caller's own key names a queued run", () => {
+  test("G7: the caller's key names a queued run", () => {
     keyed
       .when(cancelKey("kb", policy))
       .then(runSettled("run_b", cancelledBy(policy), { key: "kb" }))
@@ -228,12 +229,12 @@ describe("cancel by key", () => {
       .answers({ kind: "withdrawn", runId: "run_s" });
   });
 
-  test("an unknown key hits nobody", () => {
+  test("an unknown key stops no run", () => {
     keyed.when(cancelKey("kx")).then().answers({ kind: "unknown" });
     given().when(cancelKey("ka")).then().answers({ kind: "unknown" });
   });
 
-  test("G10: a key with what was asked under it names nobody who was asked something else", () => {
+  test("G10: a key with the content of its prompt does not name a run of another prompt", () => {
     const house = given(accept("run_a", { key: "ka", content: "one" }));
     house
       .when({ ...cancelKey("ka"), content: "other" })
@@ -249,7 +250,7 @@ describe("cancel by key", () => {
 describe("cancel a call", () => {
   const calling = given(...running("run_a"), call("call_a.1"), call("call_a.2"));
 
-  test("G9: it leaves the run going and its siblings alone", () => {
+  test("G9: it leaves the run and its siblings running", () => {
     const asked = calling.when(cancelCall("call_a.1"));
     asked.then(callCancelRequested).answers({ kind: "stopping", since: 7, first: true });
     expect(asked.after.lane.live).toMatchObject({
@@ -262,7 +263,7 @@ describe("cancel a call", () => {
     });
   });
 
-  test("G10: the second request gets the first one's place, and writes nothing", () => {
+  test("G10: the second request gets the position of the first, and writes nothing", () => {
     calling
       .and(cancelCall("call_a.1"))
       .when(cancelCall("call_a.1", policy))
@@ -270,7 +271,7 @@ describe("cancel a call", () => {
       .answers({ kind: "stopping", since: 7, first: false });
   });
 
-  test("a call of a run that is being stopped is being stopped with it", () => {
+  test("a call of a stopping run is stopping with it", () => {
     calling
       .and(cancelRun("run_a"))
       .when(cancelCall("call_a.1", policy))
@@ -294,7 +295,7 @@ describe("cancel a call", () => {
     given().when(cancelCall("call_a.1")).then().answers(unknown);
   });
 
-  test("G9: a call of a run that is ending can be cancelled by name", () => {
+  test("G9: a call of an ending run can be cancelled by id", () => {
     calling
       .and(settleTurn("turn_a.1"))
       .when(cancelCall("call_a.1"))
@@ -345,7 +346,7 @@ describe("close", () => {
     given(close()).when(close()).then().answers({ kind: "idle", runs: [] });
   });
 
-  test("G16: closing twice does not say idle while a run is still being stopped", () => {
+  test("G16: closing twice does not report idle while a run is still stopping", () => {
     given(...running("run_a"), close())
       .when(close())
       .then()
@@ -355,7 +356,7 @@ describe("close", () => {
       });
   });
 
-  test("a session that nobody created is unknown", () => {
+  test("a session that was never created is unknown", () => {
     givenNoSession().when(close()).then().answers({ kind: "unknown", runs: [] });
   });
 
@@ -367,7 +368,7 @@ describe("close", () => {
   });
 });
 
-test("G15: work that finished although asked to stop has finished, and the run is still cancelled", () => {
+test("G15: work that completed in spite of its stop has completed, and the run is still cancelled", () => {
   const end = settleTurn("turn_a.1", { text: "all of it" });
   given(...running("run_a"), cancelRun("run_a"))
     .when(end)

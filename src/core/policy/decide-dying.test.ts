@@ -36,7 +36,7 @@ import { demandStops } from "./decide-process.ts";
 
 /** call_a.1 has a process. */
 const owned = given(...running("run_a"), call("call_a.1"), call("call_a.2"), beginProcess("call_a.1"));
-/** The same, but the turn has asked for its calls at its end. */
+/** The same, but the turn has requested its calls at its end. */
 const byEnd = given(
   ...running("run_a"),
   settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })),
@@ -63,7 +63,7 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
       .then(handed(first, reason), handed("proc_1.2", reason), callSettled("call_a.1", recorded));
   });
 
-  test("one that was cancelled by itself keeps its reason", () => {
+  test("a process that was cancelled separately keeps its reason", () => {
     owned
       .and(cancelProcess(first, policy))
       .when(settleCall("call_a.1"))
@@ -73,7 +73,7 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
   const other = settleCall("call_a.2", { outcome: stopped });
   const dying = owned.and(cancelRun("run_a"), settleCall("call_a.1", { outcome: stopped }), other);
 
-  test("G15: its end is recorded when it is reported, is not fed back, and wakes no run", () => {
+  test("G15: its end is recorded when it is reported, is not fed back, and begins no run", () => {
     dying
       .and(settleTurn("turn_a.1", { outcome: stopped }))
       .when(stopProcess(first))
@@ -81,7 +81,7 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
       .answers("recorded");
   });
 
-  test("the outcome of the run names those that are still dying, and no others", () => {
+  test("the outcome of the run names exactly the processes that are still dying", () => {
     const named = naming(stopped, first);
     const { events } = dying.and(settleTurn("turn_a.1", { outcome: stopped }));
     expect(events.at(-1)).toEqual(runSettled("run_a", named, { turnId: "turn_a.1", text: "" }));
@@ -103,12 +103,12 @@ describe("G12, G19: a process that is left when its call ends is dying", () => {
     expect(demandStops(after.lane)).toEqual([{ id: first, reason: user, alone: true }]);
   });
 
-  test("G20: one whose worker vanishes ends as cancelled, for the reason of the stop", () => {
+  test("G20: if its worker vanishes it ends as cancelled, for the reason of the stop", () => {
     const after = dying.and(settleTurn("turn_a.1", { outcome: stopped }));
     after.when(recover()).then(processSettled(first, stopped));
   });
 
-  test("also at a shutdown, and when a parked run is cancelled", () => {
+  test("at a shutdown, and when a parked run is cancelled", () => {
     const shutdown = cancelledBy({ kind: "shutdown" });
     const { events } = owned.and(park);
     expect(events.slice(7, 9)).toEqual([

@@ -1,4 +1,4 @@
-// The policy of the inbox: what is put there is heard once, at the next turn. And of what turns have cost.
+// The policy of the inbox: an item is received once, at the next turn. Also the cost of turns.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -49,8 +49,8 @@ const turnSettled = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", 
 const remindersIn = ({ events }: Given) => events.filter((event) => event.type === "inbox.added");
 const takenIn = ({ events }: Given) => events.flatMap((event) => (event.type === "inbox.taken" ? event.items : []));
 
-describe("something is posted", () => {
-  test("it is recorded, and the receipt says where", () => {
+describe("an item is posted", () => {
+  test("it is recorded, and the receipt has its position", () => {
     given()
       .when(post("news"))
       .then(added(item("news")))
@@ -58,7 +58,7 @@ describe("something is posted", () => {
     expect(given(post("one"), post("two")).lane.inbox).toEqual([{ item: item("one") }, { item: item("two") }]);
   });
 
-  test("G3: not to a session that nobody created, nor to a closed one", () => {
+  test("G3: not to a session that was never created, nor to a closed one", () => {
     givenNoSession()
       .when(post("news"))
       .then()
@@ -90,7 +90,7 @@ describe("something is posted", () => {
   });
 });
 
-describe("G22: what is in the inbox is heard once", () => {
+describe("G22: an item in the inbox is received once", () => {
   test("by the first turn of the next run", () => {
     given(post("one"), post("two"), accept("run_a"))
       .when(start)
@@ -111,7 +111,7 @@ describe("G22: what is in the inbox is heard once", () => {
     expect(takenIn(third)).toEqual([item("one")]);
   });
 
-  test("in the middle of a turn that takes in what waits; what people said comes after what is only noted", () => {
+  test("by a live turn that takes the inbox; users' messages come after the items", () => {
     const both = live.and(steer, post("one"));
     both
       .when(take("turn_a.1"))
@@ -140,7 +140,7 @@ describe("G22: what is in the inbox is heard once", () => {
     past.when(take(turnId)).then().answers([]);
   });
 
-  test("it waits while calls go on, and survives the end of the run, a crash and a shutdown", () => {
+  test("it waits while calls are live, and survives the end of the run, a crash and a shutdown", () => {
     expect(called.and(post("one"), settleCall("call_a.1")).lane.inbox).toEqual([{ item: item("one") }]);
     const over = live.and(post("one"), settleTurn("turn_a.1"));
     expect(over.lane.inbox).toEqual([{ item: item("one") }]);
@@ -151,7 +151,7 @@ describe("G22: what is in the inbox is heard once", () => {
   });
 });
 
-describe("G9: the model is reminded of a call that somebody stopped", () => {
+describe("G9: the model is reminded of a call that was stopped", () => {
   const stopping = called.and(cancelReminding("call_a.1"));
 
   test("once, when it has ended", () => {
@@ -167,7 +167,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     over.when(cancelReminding("call_a.1")).then().answers({ kind: "unknown" });
   });
 
-  test("at the next turn, which follows in the same moment if it was the last call", () => {
+  test("at the next turn, which is requested in the same decision if it was the last call", () => {
     stopping
       .and(settleCall("call_a.2"))
       .when(settleCall("call_a.1", { outcome: stopped }))
@@ -179,7 +179,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
       );
   });
 
-  test("behind what was in the inbox before", () => {
+  test("after earlier items of the inbox", () => {
     const past = live.and(
       settleAsking("turn_a.1", wanted("call_a.1")),
       post("one"),
@@ -197,7 +197,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     expect(remindersIn(past.and(settleCall("call_a.1", { outcome })))).toEqual([]);
   });
 
-  test("not if only a second cancel asked for it: the first one counts", () => {
+  test("not if only a second cancel wanted a reminder: the first one counts", () => {
     called
       .and(cancelCall("call_a.1"))
       .when(cancelReminding("call_a.1"))
@@ -205,7 +205,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
       .answers({ kind: "stopping", since: 8, first: false });
   });
 
-  test("also if its worker vanished or was shut down before it had ended", () => {
+  test("even if its worker vanished or was shut down before it had ended", () => {
     stopping
       .when(recover())
       .then(
@@ -219,7 +219,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     expect(remindersIn(stopping.and(park))).toHaveLength(1);
   });
 
-  test("also if its run was cancelled behind it: the next run is reminded, once", () => {
+  test("even if its run was cancelled after it: the next run is reminded, once", () => {
     const past = stopping.and(
       cancelRun("run_a", policy),
       settleCall("call_a.2"),
@@ -234,7 +234,7 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     expect(takenIn(next)).toEqual([reminded]);
   });
 
-  test("at once if the call was one that a parked run had kept", () => {
+  test("at once if a parked run had kept the call", () => {
     const parked = live.and(settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })), park);
     parked
       .when(cancelReminding("call_a.1"))
@@ -246,13 +246,13 @@ describe("G9: the model is reminded of a call that somebody stopped", () => {
     expect(takenIn(parked.and(cancelReminding("call_a.1"), recover()))).toEqual([reminded]);
   });
 
-  test("a cancel of the run alone reminds of nothing: the model sees the end of its calls", () => {
+  test("a cancel of the run alone adds no reminder: the model receives the ends of its calls", () => {
     const past = live.and(call("call_a.1"), cancelRun("run_a"), settleCall("call_a.1", { outcome: stopped }));
     expect(remindersIn(past)).toEqual([]);
     expect(past.events).toContainEqual(cancelRequested("run_a"));
   });
 
-  test("in words that say who it was", () => {
+  test("with a text that names the requester", () => {
     expect(reminded.text).toBe("The call of tool was stopped by the user. Do not repeat it unless you are asked to.");
     expect(reminded.data).toEqual({ callId: "call_a.1", name: "tool" });
     expect([
@@ -284,12 +284,12 @@ describe("a summary", () => {
   });
 });
 
-describe("G18: what turns have cost", () => {
+describe("G18: the cost of turns", () => {
   const usage = { inputTokens: 10, outputTokens: 2, estimated: false };
   const guess = { inputTokens: 5, outputTokens: 1, estimated: true };
   const metered = live.and({ type: "extend", turnId: "turn_a.1", text: "hel", usage: guess });
 
-  test("is summed up, and is an estimate as soon as a part of it is", () => {
+  test("is summed up, and is an estimate if any part of it is", () => {
     const two = live.and(
       settleTurn("turn_a.1", { next: "turn", usage }),
       settleTurn("turn_a.2", { next: "turn", usage }),
@@ -303,7 +303,7 @@ describe("G18: what turns have cost", () => {
     expect(four.lane.live?.spent).toEqual({ inputTokens: 35, outputTokens: 7, estimated: true });
   });
 
-  test("is what was known last if the turn is cut off", () => {
+  test("is the last known cost if the turn is cut off", () => {
     const cut = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", next: "turn", usage: guess } as const;
     expect(metered.and(recover()).events).toContainEqual({ ...cut, outcome: lost });
     expect(metered.and(recover("lose")).events).toContainEqual({ ...cut, outcome: lost });
@@ -311,7 +311,7 @@ describe("G18: what turns have cost", () => {
     expect(metered.and(recover()).lane.live).toMatchObject({ spent: guess, meter: undefined });
   });
 
-  test("is what was known last if the turn does not say, also when it was stopped", () => {
+  test("is the last known cost if the turn does not report it, even when it was stopped", () => {
     const end = settleTurn("turn_a.1", { outcome: stopped, text: "hel" });
     metered
       .and(cancelRun("run_a"))
@@ -322,12 +322,12 @@ describe("G18: what turns have cost", () => {
       );
   });
 
-  test("is what the turn says, if it does; it is not counted twice", () => {
+  test("is what the turn reports, if it does; it is not counted twice", () => {
     const after = metered.and(settleTurn("turn_a.1", { next: "turn", usage }));
     expect(after.lane.live).toMatchObject({ spent: usage, meter: undefined });
   });
 
-  test("belongs to one turn: the next one begins without", () => {
+  test("belongs to one turn: the next one begins at zero", () => {
     const after = metered.and(settleTurn("turn_a.1", { next: "turn" }), recover());
     expect(after.lane.live?.spent).toEqual(guess);
   });

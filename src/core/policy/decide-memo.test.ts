@@ -1,4 +1,4 @@
-// A cancel that names prompts which have not arrived: what it leaves, and what the prompts meet.
+// A cancel that names prompts which have not arrived: the memos it leaves, and what happens to the prompts.
 import { describe, expect, test } from "vitest";
 import { accept, running } from "../../../test/fixtures/commands.ts";
 import { given, givenNoSession } from "../../testing/given.ts";
@@ -93,7 +93,7 @@ describe("the receipt", () => {
     given().when(byKey).then().answers({ kind: "withdrawn" });
   });
 
-  test("G10: a prompt that has ended by now is not waited for", () => {
+  test("G10: does not name a prompt that has ended by now", () => {
     given()
       .when({ ...naming("k"), arrived: ["k"] })
       .then()
@@ -104,14 +104,14 @@ describe("the receipt", () => {
       .answers({ kind: "unknown" });
   });
 
-  test("G33: beyond the limit of its user it is refused, and what has arrived is stopped", () => {
+  test("G33: above the limit of its user is refused, and the runs that have arrived are stopped", () => {
     const { events, answer, memos } = decide(given(accept("run_a")).lane, { ...naming("k"), crowded: true });
     expect(answer).toMatchObject({ kind: "refused", code: "queue_full" });
     expect(events.map(({ type }) => type)).toEqual(["session.cancel_requested", "run.settled"]);
     expect(memos).toBeUndefined();
   });
 
-  test("G7: sent again by its key it is the same, also in a session that did not exist", () => {
+  test("G7: is the same for a retry with its key, even in a session that did not exist", () => {
     const once = { key: "K", content: "c" };
     const first = { ...naming("k"), once };
     const answer = { kind: "withdrawn", runs: [], prompts: ["k"] } as const;
@@ -127,7 +127,7 @@ describe("a session cancel under a key", () => {
   });
   const first = { ...idle("K", "ann"), once };
 
-  test("G7: of a session that is idle is remembered however many others follow", () => {
+  test("G7: of an idle session is remembered however many requests follow", () => {
     const many = Array.from({ length: ANSWERS_KEPT + 1 }, (_one, index) => idle(`other ${index}`));
     given(first, ...many, accept("run_a"))
       .when(first)
@@ -135,7 +135,7 @@ describe("a session cancel under a key", () => {
       .answers({ kind: "idle", runs: [] });
   });
 
-  test("G7: that stopped something is remembered however many other requests follow", () => {
+  test("G7: that stopped a run is remembered however many requests follow", () => {
     const modes = Array.from({ length: ANSWERS_KEPT + 1 }, (_one, index): Command => {
       return { type: "set-mode", mode: `mode ${index}`, once: { key: `mode ${index}`, content: "c" } };
     });
@@ -145,7 +145,7 @@ describe("a session cancel under a key", () => {
       .answers({ kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] });
   });
 
-  test("G33: beyond the limit of its user is carried out and refused; another user's is not", () => {
+  test("G33: above the limit of its user is carried out and its answer refused; another user's is not", () => {
     const memos = Array.from({ length: ANSWERS_PER_ACTOR_MAX }, (_one, index) =>
       keep({ kind: "answer", key: `other ${index}`, content: "c", answer: null, actor: "ann" }),
     );
@@ -158,13 +158,13 @@ describe("a session cancel under a key", () => {
       ...["session.cancel_requested", "run.settled", "request.answered"],
     ]);
     expect(decided.memos).toBeUndefined();
-    // What was done is done once, although the answer is a refusal.
+    // The stop is carried out once, although the answer is a refusal.
     const after = { ...full, ...decided.events.reduce(evolve, full) };
     expect(decide(after, first)).toEqual({ events: [], answer: decided.answer });
     expect(decide(full, idle("K", "bob")).answer).toMatchObject({ kind: "withdrawn" });
   });
 
-  test("G33: the answers of a user are limited in characters, too", () => {
+  test("G33: is limited in the characters of a user's answers, too", () => {
     const answer = "x".repeat(ANSWER_CHARS_PER_ACTOR_MAX / 2);
     const large = ["one", "two"].map((key) => keep({ kind: "answer", key, content: "c", answer, actor: "ann" }));
     const { lane } = given();
@@ -172,7 +172,7 @@ describe("a session cancel under a key", () => {
     expect(decide({ ...lane, memos: lane.memos.with(large) }, first).answer).toMatchObject({ kind: "refused" });
   });
 
-  test("G7: that is refused as crowded is not carried out again for runs that came later", () => {
+  test("G7: that is refused as crowded is not repeated for later runs", () => {
     const crowded = { ...naming("k"), once, crowded: true } as const;
     const { lane } = given(accept("run_a"));
     const { events, answer, memos = [] } = decide(lane, crowded);

@@ -16,7 +16,7 @@ import { verify } from "../read/verify.ts";
 const read = setMode("read-only");
 
 describe("a mode is set", () => {
-  test("it is recorded with who wanted it, and the receipt says where", () => {
+  test("it is recorded with the user that set it, and the receipt has its position", () => {
     given()
       .when({ ...read, by: "ann" })
       .then({ type: "session.mode_set", mode: "read-only", by: "ann" })
@@ -26,11 +26,11 @@ describe("a mode is set", () => {
     expect(given(read, setMode("auto")).lane.mode).toBe("auto");
   });
 
-  test("what is set already changes nothing, and the receipt says so", () => {
+  test("setting the same mode changes nothing, and the receipt reports it", () => {
     given(read).when(read).then().answers({ kind: "unchanged", mode: "read-only" });
   });
 
-  test("G3: not of a session that nobody created, nor of a closed one", () => {
+  test("G3: not of a session that was never created, nor of a closed one", () => {
     givenNoSession()
       .when(read)
       .then()
@@ -38,21 +38,21 @@ describe("a mode is set", () => {
     given(close()).when(read).then().answers({ kind: "refused", code: "closed", message: "Session ses_1 is closed." });
   });
 
-  test("G2: the same request under the same key is one fact, whatever was set in between", () => {
+  test("G2: the same request under the same key is one event, whatever was set in between", () => {
     const once = { ...read, once: { key: "k", content: "c" } };
     const after = given(once, setMode("auto"));
     after.when(once).then().answers({ kind: "changed", mode: "read-only", seq: 2 });
     expect(after.lane.mode).toBe("auto");
   });
 
-  test("it outlives runs, stops, a park and a recovery", () => {
+  test("it survives runs, stops, a park and a recovery", () => {
     const set = given(...running("run_a"), read);
     for (const after of [set.and(settleTurn("turn_a.1")), set.and(cancelSession()), set.and(park, recover())]) {
       expect(after.lane.mode).toBe("read-only");
     }
   });
 
-  test("G3: a log in which the mode of a closed session was set is not taken for a good one", () => {
+  test("G3: a log in which the mode of a closed session was set is reported as broken", () => {
     const at = { at: 0 };
     const log: readonly Recorded[] = [
       { type: "session.created", sessionId: "ses_1", seq: 1, ...at },

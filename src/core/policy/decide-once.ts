@@ -1,4 +1,4 @@
-// Requests with an idempotency key: the same one again gets the same answer, and does nothing.
+// Requests with an idempotency key: a repeated request gets the same answer and has no effect.
 import { ANSWER_CHARS_PER_ACTOR_MAX, ANSWERS_PER_ACTOR_MAX } from "../limits.ts";
 import type { Command, Refused } from "../model/command.ts";
 import type { Answered, Lane } from "../model/lane.ts";
@@ -8,21 +8,23 @@ import type { Json } from "../model/prompt.ts";
 import { nothing } from "./decide-queue.ts";
 import type { Decided } from "./decide-run.ts";
 
-/** The same request again is answered as it was, and changes nothing; the same key for something else is refused. */
+/** A repeated request gets the recorded answer and changes nothing. The same key with other content is refused. */
 export function decideOnce<A>(lane: Lane, command: Command, decideNow: () => Decided<A>): Decided<A> {
   if (command.once === undefined) return decideNow();
   const { key, content } = command.once;
   const before = answeredBefore(lane, key);
-  // What was recorded is what this kind of command answers; a key is bound to its content, and so to its command.
+  // The recorded answer has the type of this command: a key is bound to its content, and so to its command.
   if (before !== undefined) return nothing((before.content === content ? before.answer : KEY_TAKEN) as A);
   const decided = decideNow();
   const { events, answer, memos = [] } = decided;
-  // A refusal may pass: the same request can succeed later. Unless it was refused in part: what was done is done once.
+  // A refusal may be temporary: the same request can succeed later. A partial refusal is recorded, since part of the
+  // request was carried out.
   if (isRefused(answer) && events.length === 0) return decided;
-  // Of a session that does not exist nothing need be kept.
+  // Nothing needs to be kept for a session that does not exist.
   if (lane.phase === "absent" && memos.length === 0 && command.type !== "keep-answer") return decided;
-  // What changes nothing leaves no event. Sent again, it is answered like this and covers nothing later; so is a stop
-  // of a session. The log has only the latest answers, and what the other requests cover is named in them.
+  // A request that changes nothing leaves no event, so its answer is kept as a memo: when it is sent again it gets this
+  // answer and covers nothing new. The same holds for a stop of a session. The log keeps only the latest answers, and
+  // every other request names what it covers.
   const isMemo = events.length === 0 || command.type === "cancel-session";
   const actor = "actor" in command && command.actor !== undefined ? { actor: command.actor } : {};
   const said = command.type === "keep-answer" ? command.answer : (answer as Json);
@@ -41,7 +43,7 @@ function hasRoom({ memos }: Lane, actor = "", answer: Json): boolean {
   return count < ANSWERS_PER_ACTOR_MAX && chars + charsOf(answer) <= ANSWER_CHARS_PER_ACTOR_MAX;
 }
 
-/** What was answered to the request with this key, if it is still known. */
+/** The recorded answer to the request with this key, if it is still kept. */
 export const answeredBefore = (lane: Lane, key: string): Answered | AnswerMemo | undefined =>
   lane.answered.find((one) => one.key === key) ?? answerMemo(lane, key);
 
@@ -50,7 +52,7 @@ function answerMemo({ memos }: Lane, key: string): AnswerMemo | undefined {
   return memo?.kind === "answer" ? memo : undefined;
 }
 
-/** Whether a request was refused for its key, whatever it asked for. */
+/** Whether a request was refused because of its key, whatever it requested. */
 export const isRefusedForItsKey = ({ code, message }: Refused): boolean =>
   code === "conflict" || message === ANSWERS_FULL.message;
 
@@ -58,7 +60,7 @@ function isRefused(answer: unknown): boolean {
   return typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "refused";
 }
 
-/** The request was carried out: what cannot be kept is what it was answered. */
+/** The request was carried out, but its answer cannot be kept. */
 const ANSWERS_FULL: Refused = {
   kind: "refused",
   code: "queue_full",

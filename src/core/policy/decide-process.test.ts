@@ -1,5 +1,5 @@
-// The policy of processes: whether one may begin, whose end ends it, and how it ended. (Who is told, and what wakes a
-// session, is in decide-wake.test.ts.)
+// The policy of processes: which may begin, whose end ends them, and how they ended. (Who receives their results, and
+// what begins a run, is in decide-wake.test.ts.)
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -48,7 +48,7 @@ import { demandStops } from "./decide-process.ts";
 const calling = given(...running("run_a"), call("call_a.1"), call("call_a.2"));
 /** call_a.1 has a process. */
 const owned = calling.and(beginProcess("call_a.1"));
-/** The same, but the turn has asked for its calls at its end. */
+/** The same, but the turn has requested its calls at its end. */
 const byEnd = given(
   ...running("run_a"),
   settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })),
@@ -63,7 +63,7 @@ const times = <T>(count: number, make: (index: number) => T): readonly T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
 describe("a process begins", () => {
-  test("of a call that goes on, and of the session", () => {
+  test("of a live call, and of the session", () => {
     calling
       .when({ ...beginProcess("call_a.1", "silent"), command: ["ls", "-l"], cwd: "/tmp" })
       .then({
@@ -78,7 +78,7 @@ describe("a process begins", () => {
     given().when(beginProcess()).then(processRequested(first)).answers({ kind: "begun", processId: first });
   });
 
-  test("an id names one process, also when the one before it is over", () => {
+  test("an id names one process, even after the one before it has ended", () => {
     const one = given(beginProcess("ses_1", "silent"), settleProcess(first));
     one.when(beginProcess()).then(processRequested("proc_1.2")).answers({ kind: "begun", processId: "proc_1.2" });
     one
@@ -88,7 +88,7 @@ describe("a process begins", () => {
       .answers({ kind: "begun", processId: "proc_1.3" });
   });
 
-  test("what is known of it once it has started is recorded, while it goes on", () => {
+  test("its pid and tier are recorded once it has started, while it is live", () => {
     background
       .when(noteProcess(first))
       .then({ type: "process.started", processId: first, pid: 7, tier: "A", profile: "open" })
@@ -97,7 +97,7 @@ describe("a process begins", () => {
     given().when(noteProcess(first)).then();
   });
 
-  test("G3: not in a session that nobody created, nor in a closed one", () => {
+  test("G3: not in a session that was never created, nor in a closed one", () => {
     givenNoSession()
       .when(beginProcess())
       .then()
@@ -123,7 +123,7 @@ describe("a process begins", () => {
       .answers({ kind: "refused", code: "busy", message: "call_a.1 begins nothing new." });
   });
 
-  test("of the session, by a turn that goes on; and by none that does not", () => {
+  test("of the session, by a live turn only", () => {
     const byTurn = { ...beginProcess(), by: "turn_a.1" } as const;
     given(...running("run_a"))
       .when(byTurn)
@@ -137,16 +137,16 @@ describe("a process begins", () => {
     }
   });
 
-  test("G11: a cancel of one call does not keep another from beginning something", () => {
+  test("G11: a cancel of one call does not prevent another from starting a process", () => {
     calling.and(cancelCall("call_a.2")).when(beginProcess("call_a.1")).then(processRequested(first, "call_a.1"));
   });
 
-  test("G33: so many go on in one session, and no more until one has ended", () => {
+  test("G33: up to the limit of one session, and no more until one has ended", () => {
     const full = given(...times(PROCESSES_LIVE_MAX, () => beginProcess("ses_1", "silent")));
     full.when(beginProcess()).then().answers({
       kind: "refused",
       code: "overloaded",
-      message: "64 processes are going on in ses_1; that is the limit.",
+      message: "ses_1 has 64 live processes; that is the limit.",
     });
     full
       .and(settleProcess("proc_1.7"))
@@ -154,9 +154,9 @@ describe("a process begins", () => {
       .then(processRequested(`proc_1.${PROCESSES_LIVE_MAX + 1}`));
   });
 
-  test("G33: none whose result would find no place in the inbox, and nothing takes the place of one", () => {
+  test("G33: not if the inbox has no room for its result, and nothing takes a reserved place", () => {
     const full = given(...times(INBOX_ITEMS_MAX - 1, (index) => post(`${index}`)), beginProcess("ses_1", "next-turn"));
-    const message = "The inbox of ses_1 is full: what this process reports finds no place.";
+    const message = "The inbox of ses_1 is full: it has no room for the result of this process.";
     full.when(beginProcess()).then().answers({ kind: "refused", code: "queue_full", message });
     full.when(post("more")).then().answers({
       kind: "refused",
@@ -184,7 +184,7 @@ describe("G15: how a process ended", () => {
       .answers("recorded");
   });
 
-  test("failed, and not told as a result: a signal of ours ended it, and no stop of it is recorded", () => {
+  test("failed, without a result for the model: Belay sent a signal, but no stop is recorded", () => {
     expect(decide(background.lane, stopProcess(first)).events).toMatchObject([{ outcome: { code: "stopped" } }]);
   });
 
@@ -197,11 +197,11 @@ describe("G15: how a process ended", () => {
       .then(processSettled(first, { kind: "failed", ...failure }));
   });
 
-  test("lost: nothing is known", () => {
+  test("lost: nothing is known of its end", () => {
     owned.when(loseProcess(first)).then(processSettled(first, lost)).answers("recorded");
   });
 
-  test("with all that is known of it", () => {
+  test("with all known fields", () => {
     const output = { bytes: 3, stdoutBytes: 2, stderrBytes: 1, tail: "ok", dir: "out/1" };
     owned
       .when(settleProcess(first, { exit: { code: 1 }, durationMs: 5, output, escaped: [] }))
@@ -215,20 +215,20 @@ describe("G15: how a process ended", () => {
       .then(processSettled(first, stopped, { exit: { signal: "SIGTERM" } }));
   });
 
-  test("a cancel, but it had ended before a signal went out: completed", () => {
+  test("a cancel after it had ended, before a signal was sent: completed", () => {
     owned
       .and(cancelProcess(first))
       .when(settleProcess(first))
       .then(processSettled(first, completed, { exit: { code: 0 } }));
   });
 
-  test("its end, then a cancel: too late, and it says so", () => {
+  test("its end, then a cancel: too late, as the receipt reports", () => {
     const over = owned.and(settleProcess(first));
     over.when(cancelProcess(first)).then().answers({ kind: "unknown" });
     over.when(stopProcess(first)).then().answers("late");
   });
 
-  test("G12: what outlived everything is named", () => {
+  test("G12: survivors of the stop ladder are named", () => {
     owned
       .and(cancelProcess(first))
       .when({ type: "settle-process", end: { processId: first, stopped: true, escaped: [8, 9] } })
@@ -247,7 +247,7 @@ describe("G15: how a process ended", () => {
       owned.and(accept("run_i", { delivery: "interrupt" })),
       { kind: "superseded", by: "run_i" },
     ],
-  ] as const)("G9: a cancel of what it belongs to reaches it without a word of its own: %s", (_, past, reason) => {
+  ] as const)("G9: a cancel of its owner reaches it without a separate event: %s", (_, past, reason) => {
     expect(past.events.filter(({ type }) => type === "process.cancel_requested")).toEqual([]);
     expect(demandStops(past.lane)).toEqual([{ id: first, reason, alone: false }]);
     past.when(stopProcess(first)).then(processSettled(first, cancelledBy(reason), { exit: { signal: "SIGTERM" } }));
@@ -271,7 +271,7 @@ describe("a cancel of one process", () => {
     expect(demandStops(later.lane)).toEqual([{ id: first, reason: user, alone: false }]);
   });
 
-  test("G10: is not kept if its call or its run was being stopped already", () => {
+  test("G10: is not recorded if its call or its run was being stopped already", () => {
     const receipt = { kind: "stopping", since: 8, first: false } as const;
     for (const past of [owned.and(cancelCall("call_a.1", policy)), owned.and(cancelRun("run_a", policy))]) {
       past.when(cancelProcess(first)).then().answers(receipt);
@@ -282,7 +282,7 @@ describe("a cancel of one process", () => {
     expect(demandStops(both.lane)).toEqual([{ id: first, reason: policy, alone: false }]);
   });
 
-  test("G10: one that was cancelled before its call has been stopping since its own cancel", () => {
+  test("G10: a process that was cancelled before its call is stopping since its own cancel", () => {
     owned
       .and(cancelProcess(first), cancelCall("call_a.1", policy))
       .when(cancelProcess(first, policy))
@@ -290,7 +290,7 @@ describe("a cancel of one process", () => {
       .answers({ kind: "stopping", since: 8, first: false });
   });
 
-  test("G9: is kept while another call is being stopped, or a run it does not belong to", () => {
+  test("G9: is recorded while another call, or a run it does not belong to, is being stopped", () => {
     const other = calling.and(beginProcess("call_a.2"), cancelCall("call_a.1"));
     const behind = calling.and(beginProcess(), cancelRun("run_a"));
     for (const past of [other, behind]) {
@@ -302,28 +302,28 @@ describe("a cancel of one process", () => {
     }
   });
 
-  test("is kept in a run that is ending: nobody had cancelled anything", () => {
+  test("is recorded in a run that is ending: that is not a cancel", () => {
     const past = owned.and(settleTurn("turn_a.1"));
     past.when(cancelProcess(first)).then(processCancelled(first)).answers({ kind: "stopping", since: 9, first: true });
     expect(demandStops(past.and(cancelProcess(first)).lane)).toEqual([{ id: first, reason: user, alone: false }]);
   });
 
-  test("G9: leaves its call and its siblings going", () => {
+  test("G9: leaves its call and its siblings running", () => {
     const past = owned.and(beginProcess("call_a.1"), cancelProcess(first));
     expect(demandStops(past.lane)).toEqual([{ id: first, reason: user, alone: true }]);
     expect(past.lane.live?.live).toMatchObject([{ phase: "running" }, { phase: "running" }]);
     past.when(beginProcess("call_a.1")).then(processRequested("proc_1.3", "call_a.1"));
   });
 
-  test("G10: of one that is not there hits nothing", () => {
+  test("G10: of a process that does not exist changes nothing", () => {
     for (const id of ["proc_1.2", "proc_2.1"] as const) {
       owned.when(cancelProcess(id)).then().answers({ kind: "unknown" });
     }
   });
 });
 
-describe("what goes on in the background", () => {
-  test("is covered by a cancel of its session, with a receipt of its own", () => {
+describe("a background process", () => {
+  test("is covered by a cancel of its session, with its own receipt", () => {
     background
       .when(cancelSession())
       .then(sessionCancelled(), processCancelled(first))
@@ -346,7 +346,7 @@ describe("what goes on in the background", () => {
       });
   });
 
-  test("G10: each is told where its own cancel stands", () => {
+  test("G10: has the position of its own cancel in the receipt", () => {
     given(beginProcess(), beginProcess())
       .when(cancelSession())
       .then(sessionCancelled(), processCancelled(first), processCancelled("proc_1.2"))
@@ -360,7 +360,7 @@ describe("what goes on in the background", () => {
       });
   });
 
-  test("G10: and by none a second time", () => {
+  test("G10: is not covered a second time", () => {
     background
       .and(cancelSession())
       .when(cancelSession(policy))
@@ -372,7 +372,7 @@ describe("what goes on in the background", () => {
       });
   });
 
-  test("and goes on if the cancel says so", () => {
+  test("keeps running if the cancel asks for it", () => {
     background.when(cancelSessionOnly()).then().answers({ kind: "idle", runs: [] });
     const past = given(beginProcess(), ...running("run_a"));
     past
@@ -403,7 +403,7 @@ describe("what goes on in the background", () => {
       });
   });
 
-  test("G10: the receipt says where its cancel stands, also behind what a parked run had kept", () => {
+  test("G10: has the position of its cancel in the receipt, even after the calls of a parked run", () => {
     const past = byEnd.and(beginProcess(), park);
     const { events } = past.when(cancelSession()).after;
     const at = events.findIndex(({ type }) => type === "process.cancel_requested");
@@ -429,7 +429,7 @@ describe("what goes on in the background", () => {
       });
   });
 
-  test("G9: is not reached by a cancel of the run or the call it was started in", () => {
+  test("G9: is not covered by a cancel of the run or call that started it", () => {
     const past = owned.and(detachProcess(first));
     for (const cancel of [cancelCall("call_a.1"), cancelRun("run_a")]) {
       expect(demandStops(past.and(cancel).lane)).toEqual([]);
@@ -439,7 +439,7 @@ describe("what goes on in the background", () => {
 });
 
 describe("a process is detached", () => {
-  test("from now on it is its session's", () => {
+  test("it belongs to its session from now on", () => {
     owned.when(detachProcess(first)).then(processDetached(first)).answers("recorded");
     const past = owned.and(detachProcess(first, "next-turn"));
     expect(past.lane.processes.live).toEqual([
@@ -463,7 +463,7 @@ describe("a process is detached", () => {
     owned.and(settleProcess(first)).when(detachProcess(first)).then().answers("late");
   });
 
-  test("and then cancelled: it is stopped as what it is now", () => {
+  test("and then cancelled: it is stopped as a background process", () => {
     owned
       .and(detachProcess(first))
       .when(cancelProcess(first))
@@ -473,7 +473,7 @@ describe("a process is detached", () => {
 });
 
 describe("a worker vanishes", () => {
-  test("G20: whatever went on under it has ended before anything else is said", () => {
+  test("G20: its processes end before any other event", () => {
     const turnLost = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: lost, next: "turn" } as const;
     owned
       .and(beginProcess("ses_1", "silent"), beginProcess("call_a.2"), cancelProcess("proc_1.3", policy))
@@ -490,7 +490,7 @@ describe("a worker vanishes", () => {
       );
   });
 
-  test("also if no run was live", () => {
+  test("even if no run was live", () => {
     given(beginProcess("ses_1", "silent")).when(recover()).then(processSettled(first, lost));
     background.and(cancelSession()).when(recover()).then(processSettled(first, stopped));
   });
@@ -504,7 +504,7 @@ describe("a worker vanishes", () => {
     expect(settled).toEqual(processSettled(first, cancelledBy(reason)));
   });
 
-  test("G25: a call that may be repeated is kept, its process is not", () => {
+  test("G25: an idempotent call is kept, its process is not", () => {
     byEnd.when(recover()).then(processSettled(first, lost), recovered("run_a", 2));
     const again = byEnd.and(recover());
     again.when(beginProcess("call_a.1")).then(processRequested("proc_1.2", "call_a.1"));
@@ -512,22 +512,22 @@ describe("a worker vanishes", () => {
     parked.when(recover()).then(processSettled(first, lost), recovered("run_a", 1));
   });
 
-  test("G25: recovery may itself be cut off: there is nothing left to lose", {
+  test("G25: a recovery that is cut off leaves nothing to lose", {
     meta: { id: "G25/recovery-itself-interrupted" },
   }, () => {
     given(beginProcess("ses_1", "silent"), recover()).when(recover()).then();
   });
 });
 
-describe("a process that carries out the work of its session", () => {
+describe("a lasting process", () => {
   const lasting = given({ ...beginProcess("ses_1", "silent"), lasting: true });
 
-  test("is left by a cancel of the session, and by one that finds nothing else", () => {
+  test("is not stopped by a cancel of the session, even if it is the only one", () => {
     lasting.when(cancelSession()).then().answers({ kind: "idle", runs: [] });
     lasting.and(beginProcess()).when(cancelSession()).then(sessionCancelled(), processCancelled("proc_1.2", user));
   });
 
-  test("G19: is ended with the session, and by its own cancel", () => {
+  test("G19: is stopped with the session, and by its own cancel", () => {
     lasting.when(cancelProcess(first)).then(processCancelled(first, user));
     const reason = { kind: "closed" } as const;
     lasting

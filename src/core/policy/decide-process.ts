@@ -1,4 +1,4 @@
-// The whole policy of processes: whether one may begin, whose end ends it, how it ended, and who is told.
+// The policy of processes: which may begin, whose end ends them, how they ended, and who receives the result.
 
 import { INBOX_ITEMS_MAX, PROCESSES_LIVE_MAX } from "../limits.ts";
 import type { CancelReason, CoveredProcess, Outcome } from "../model/cancel.ts";
@@ -22,7 +22,7 @@ import type { Decided } from "./decide-run.ts";
 
 export function beginProcess(lane: Lane, command: CommandOf<"begin-process">): Decided<Answers["begin-process"]> {
   const { type: _, once: __, by, processId: given, ...asked } = command;
-  // Sent again, although it was written: the answer of the store was lost.
+  // A retry of a request that was recorded: the store's answer was lost.
   if (given !== undefined && ordinalOf(given) <= lane.processes.count) {
     return { events: [], answer: { kind: "begun", processId: given } };
   }
@@ -39,20 +39,20 @@ function refuse(lane: Lane, owner: Work | SessionId): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
   if (lane.phase === "closed") return refused("closed", `Session ${lane.id} is closed.`);
   // @fault begun-by-the-cancelled:decide
-  if (isWork(owner) && !goesOn(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
+  if (isWork(owner) && !isRunning(lane, owner)) return refused("busy", `${owner} begins nothing new.`);
   if (lane.processes.live.length >= PROCESSES_LIVE_MAX) {
-    return refused("overloaded", `${PROCESSES_LIVE_MAX} processes are going on in ${lane.id}; that is the limit.`);
+    return refused("overloaded", `${lane.id} has ${PROCESSES_LIVE_MAX} live processes; that is the limit.`);
   }
   return undefined;
 }
 
-/** One that reports must find a place for its result. */
+/** A process that reports its result needs room for it in the inbox. */
 function refuseResult(lane: Lane, asked: Pick<Process, "owner" | "feedback">): Refused | undefined {
   if (!isReporting(asked) || hasRoom(lane)) return undefined;
-  return refused("queue_full", `The inbox of ${lane.id} is full: what this process reports finds no place.`);
+  return refused("queue_full", `The inbox of ${lane.id} is full: it has no room for the result of this process.`);
 }
 
-/** Every process that will report when it ends has a place in the inbox reserved for its result. */
+/** Each live process that will report has a place in the inbox reserved for its result. */
 // @fault room-not-reserved:room
 export const hasRoom = ({ inbox, processes }: Lane): boolean =>
   inbox.length + processes.live.filter(isReporting).length < INBOX_ITEMS_MAX;
@@ -60,7 +60,7 @@ export const hasRoom = ({ inbox, processes }: Lane): boolean =>
 const isReporting = ({ owner, feedback }: Pick<Process, "owner" | "feedback">): boolean =>
   !isCall(owner) && feedback !== "silent";
 
-function goesOn({ live }: Lane, id: Work): boolean {
+function isRunning({ live }: Lane, id: Work): boolean {
   if (live?.id !== runOf(id) || live.phase !== "running") return false;
   return live.turn === id || live.live.some((call) => call.id === id && call.phase === "running");
 }
@@ -73,8 +73,8 @@ export function noteProcess(lane: Lane, command: CommandOf<"note-process">): Dec
 }
 
 /**
- * Not once it is being stopped: then it ends with what it belonged to. Nor if its result would find no place: then its
- * call goes on waiting for it.
+ * Refused as `late` if the process is being stopped, because it ends with its owner then, and if the inbox has no room
+ * for its result, because its call keeps waiting for it then.
  */
 export function detachProcess(lane: Lane, command: CommandOf<"detach-process">): Decided<Answers["detach-process"]> {
   const { processId: id, feedback } = command;
@@ -99,7 +99,7 @@ export function cancelOneProcess(
     : { events: [], answer: { kind: "stopping", since, first: false } };
 }
 
-/** A process of a call that is being stopped is being stopped with it: that reason was first. */
+/** A process of a call that is being stopped is stopping with that call, whose reason came first. */
 function stoppedSince({ live }: Lane, { owner }: Process): Seq | undefined {
   if (!isCall(owner)) return undefined;
   const call = live?.live.find(({ id }) => id === owner);
@@ -107,10 +107,7 @@ function stoppedSince({ live }: Lane, { owner }: Process): Seq | undefined {
   return live?.phase === "stopping" ? live.since : undefined;
 }
 
-/**
- * What goes on in the background is stopped with everything else of its session, and what carries its work out when the
- * session ends. `next` is where the first fact would stand.
- */
+/** Stops background processes; `end` stops lasting ones as well. `next`: the position of the first event. */
 export function cancelBackground(
   lane: Lane,
   reason: CancelReason,
@@ -137,7 +134,7 @@ export function settleProcess(
   return { events: settled(lane, one, { ...end, outcome: outcomeOf(lane, one, end), waiters }), answer: "recorded" };
 }
 
-/** Said by a worker that takes over: whatever went on under another was ended, and nobody knows how far it came. */
+/** For a worker that takes over: the processes of the previous worker were killed, and how far they came is unknown. */
 export function loseProcesses(lane: Lane): readonly Event[] {
   return lane.processes.live.flatMap((one) => {
     const reason = stopReason(lane, one);
@@ -148,8 +145,8 @@ export function loseProcesses(lane: Lane): readonly Event[] {
 }
 
 /**
- * A process is settled by the component that saw its end, and by nothing else. One that is left when its call ends is
- * being killed: it is handed to the session, and the outcomes of its call and run name it.
+ * A process is settled by the component that observed its end, and by nothing else. A process that is left when its
+ * call ends is being killed: it is handed to the session, and the outcomes of its call and run name it.
  */
 export function withProcesses(lane: Lane, events: readonly Event[]): readonly Event[] {
   const { live } = lane.processes;
@@ -163,7 +160,7 @@ export function withProcesses(lane: Lane, events: readonly Event[]): readonly Ev
       left.delete(event.processId);
       dying.delete(event.processId);
     }
-    // Handed over already, with another call of the same decision.
+    // Already handed over, with another call of the same decision.
     if (event.type === "process.detached") {
       const owner = left.get(event.processId)?.owner;
       if (event.dying !== undefined && owner !== undefined && isCall(owner)) dying.set(event.processId, runOf(owner));
@@ -192,7 +189,7 @@ function handedOver(lane: Lane, one: Process, stopped: CancelReason | undefined,
   return { type: "process.detached", processId: one.id, owner: lane.id, feedback: "silent", dying };
 }
 
-/** Decided by what was recorded and by whether a signal went out, never by an exit code. */
+/** Derived from what was recorded and from whether Belay sent a signal, never from an exit code. */
 function outcomeOf(lane: Lane, one: Process, end: ProcessEnd): Outcome {
   if (end.failed !== undefined) return { kind: "failed", ...end.failed };
   if (end.exit === undefined && end.stopped === undefined) return { kind: "lost" };
@@ -202,11 +199,11 @@ function outcomeOf(lane: Lane, one: Process, end: ProcessEnd): Outcome {
   return abandoned.length === 0 ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned };
 }
 
-/** It did not end by itself, and it is not known who wanted its end: so it is neither completed nor cancelled. */
+/** It did not end by itself, and no reason is recorded: so it is neither completed nor cancelled. */
 const UNRECORDED_STOP: Outcome = {
   kind: "failed",
   code: "stopped",
-  message: "It was ended by a signal of Belay's, and no stop of it is recorded.",
+  message: "Belay sent it a signal, but no stop of it is recorded.",
 };
 
 type Ended = Omit<ProcessEnd, "stopped" | "failed"> & {
@@ -217,8 +214,9 @@ type Ended = Omit<ProcessEnd, "stopped" | "failed"> & {
 function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
   const { waiters, outcome, processId: id, exit, durationMs, output, escaped } = ended;
   // @fault cancelled-process-fed, silent-process-fed, limited-process-not-fed
-  const told = isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || isNews(outcome));
-  const dropped = told && lane.phase === "closed"; // @fault fed-to-the-closed
+  const isReported =
+    isBackground(one) && one.feedback !== "silent" && (outcome.kind === "completed" || isNews(outcome));
+  const dropped = isReported && lane.phase === "closed"; // @fault fed-to-the-closed
   const event: Event = {
     type: "process.settled",
     processId: id,
@@ -229,8 +227,8 @@ function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
     ...(escaped === undefined || escaped.length === 0 ? {} : { escaped }),
     ...(dropped ? { dropped: true } : {}),
   };
-  if (!told || dropped) return [event];
-  // Each that is live: if one of them is stopped, another may still tell it.
+  if (!isReported || dropped) return [event];
+  // All live waiters: if one is stopped, another may still return the result.
   const [heldBy, ...alsoHeldBy] = waiters.filter((id) => isLive(lane.live, id));
   return [
     event,
@@ -245,23 +243,25 @@ function settled(lane: Lane, one: Process, ended: Ended): readonly Event[] {
   ];
 }
 
-/** Whether nobody knows of it who could tell: its worker vanished, or its time limit or a rule of the host ended it. */
+/**
+ * Whether no other component reports this end: its worker vanished, or its time limit or a rule of the host ended it.
+ */
 const isNews = (outcome: Outcome): boolean => {
   if (outcome.kind === "lost") return true; // @fault lost-process-not-fed
   return outcome.kind === "cancelled" && (outcome.reason.kind === "timeout" || outcome.reason.kind === "policy");
 };
 
-/** A stop by the host may be one of the whole session, after which nothing begins by itself. */
+/** A stop by the host may be one of the whole session, after which no run begins by itself. */
 const wakes = (outcome: Outcome): boolean => outcome.kind !== "cancelled" || outcome.reason.kind !== "policy";
 
-/** A process that must be ended. `alone`: the call it belongs to is not being stopped with it. */
+/** A process that must be stopped. `alone`: the call that owns it is not being stopped. */
 export interface ProcessStop {
   readonly id: ProcessId;
   readonly reason: CancelReason;
   readonly alone: boolean;
 }
 
-/** What must be ended for the state to be true, and why. */
+/** The processes that must be stopped for the state to hold, with the reasons. */
 export function demandStops(lane: Lane): readonly ProcessStop[] {
   return lane.processes.live.flatMap((one) => {
     const reason = stopReason(lane, one);

@@ -43,13 +43,13 @@ import type { QuestionReply, Subject } from "../model/question.ts";
 
 const live = given(...running("run_a"));
 const calling = live.and(call("call_a.1", "build"), call("call_a.2", "test"));
-/** Of the first call an approval, of the turn a question. */
+/** The first call has an approval, the turn a question. */
 const asking = calling.and(ask("call_a.1"), ask("turn_a.1", plainQuestion));
 
 const over = (owner: string) => ({
   kind: "refused",
   code: "busy",
-  message: `${owner} is over, and asks nothing more.`,
+  message: `${owner} has ended, and can ask nothing more.`,
 });
 const open = ({ lane }: Given) => lane.live?.questions.map((one) => one.id) ?? [];
 const turnSettled = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, text: "" } as const;
@@ -68,12 +68,12 @@ describe("a question is asked", () => {
     ]);
   });
 
-  test("the same approval of the same call, asked again, is the same question", () => {
+  test("the same approval of the same call, requested again, is the same question", () => {
     asking.when(ask("call_a.1")).then().answers({ kind: "asked", questionId: "ask_a.1" });
     asking.when(ask("call_a.2")).then(asked("ask_a.3", "call_a.2")).answers({ kind: "asked", questionId: "ask_a.3" });
   });
 
-  test("an approval for an input that has changed takes the place of the one before", () => {
+  test("an approval for a changed input replaces the one before", () => {
     asking
       .when(ask("call_a.1", approval("d2")))
       .then(
@@ -82,7 +82,7 @@ describe("a question is asked", () => {
       );
   });
 
-  test("an approval and another question of the same call stand beside each other, whichever came first", () => {
+  test("an approval and another question of the same call are both open, in any order", () => {
     const [one, other] = [approval(), plainQuestion];
     for (const [first, second] of [[one, other] as const, [other, one] as const]) {
       calling
@@ -92,14 +92,14 @@ describe("a question is asked", () => {
     }
   });
 
-  test("G33: what open questions carry is bounded to the byte", () => {
+  test("G33: the size of open questions is bounded to the byte", () => {
     const around = JSON.stringify({ kind: "question", text: "" }).length;
     const sized = (bytes: number): Subject => ({ kind: "question", text: "x".repeat(bytes - around) });
     live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX))).answers({ kind: "asked", questionId: "ask_a.1" });
     live.when(ask("turn_a.1", sized(QUESTIONS_BYTES_MAX + 1))).then();
   });
 
-  test("G33: what open questions carry is bounded", () => {
+  test("G33: the size of open questions is bounded", () => {
     const large: Subject = { kind: "question", text: "x".repeat(QUESTIONS_BYTES_MAX / 4) };
     const full = live.and(...Array.from({ length: 3 }, () => ask("turn_a.1", large)));
     full
@@ -113,7 +113,7 @@ describe("a question is asked", () => {
     full.when(ask("turn_a.1", plainQuestion)).answers({ kind: "asked", questionId: "ask_a.4" });
   });
 
-  test("two questions are two questions, also with the same words", () => {
+  test("two questions with the same text are two questions", () => {
     asking.when(ask("turn_a.1", plainQuestion)).then(asked("ask_a.3", "turn_a.1", plainQuestion));
   });
 
@@ -126,7 +126,7 @@ describe("a question is asked", () => {
     ["the run is parked", calling.and(park), "call_a.1"],
     ["the run is over", live.and(settleTurn("turn_a.1")), "turn_a.1"],
     ["it is of another run", live, "turn_b.1"],
-  ] as const)("G11: nothing is asked once %s", (_, past, owner) => {
+  ] as const)("G11: no question is asked once %s", (_, past, owner) => {
     past
       .when(ask(owner))
       .then()
@@ -146,7 +146,7 @@ describe("a question is asked", () => {
 });
 
 describe("a question is answered", () => {
-  test("once: what was said is recorded, and a second answer finds nothing open", () => {
+  test("once: the answer is recorded, and a second one finds no open question", () => {
     const reply: QuestionReply = { kind: "denied", by: "ann", note: "not now" };
     asking
       .when(answer("ask_a.1", reply))
@@ -159,7 +159,7 @@ describe("a question is answered", () => {
     after.when(cancelQuestion("ask_a.1")).then().answers({ kind: "unknown" });
   });
 
-  test("what nobody asked is unknown", () => {
+  test("a question that was never asked is unknown", () => {
     for (const id of ["ask_a.9", "ask_b.1"] as const) asking.when(answer(id)).then().answers({ kind: "unknown" });
     given().when(answer("ask_a.1")).then().answers({ kind: "unknown" });
   });
@@ -181,7 +181,7 @@ describe("a question is answered", () => {
     ["a choice with something else", only, value("c"), "The answer is one of: a, b."],
     ["a choice of nothing", { ...only, options: [] }, value("c"), "The answer is one of: ."],
     ["a choice without options", unsaid, value("c"), "The answer is one of: ."],
-  ])("G3: %s is no answer, and nothing is recorded", (_, about, reply, message) => {
+  ])("G3: %s is not a valid answer, and nothing is recorded", (_, about, reply, message) => {
     live
       .and(ask("turn_a.1", about))
       .when(answer("ask_a.1", reply))
@@ -189,7 +189,7 @@ describe("a question is answered", () => {
       .answers({ kind: "refused", code: "invalid", message });
   });
 
-  test("options are suggestions, unless they are all there is", () => {
+  test("options are suggestions, unless the question has `only`", () => {
     for (const [about, said] of [
       [either, "c"],
       [only, "b"],
@@ -201,7 +201,7 @@ describe("a question is answered", () => {
     }
   });
 
-  test("an answer to other bytes than those of the call is a conflict, and the question stays open", () => {
+  test("an answer for other bytes than those of the call is a conflict, and the question stays open", () => {
     asking
       .when({ ...answer("ask_a.1"), digest: "d2" })
       .then()
@@ -217,7 +217,7 @@ describe("a question is answered", () => {
 describe("an approval for the whole session", () => {
   const granted = calling.and(ask("call_a.1"), answer("ask_a.1", { kind: "allowed", remember: "session" }));
 
-  test("is remembered by what it covers, and nobody is asked again", () => {
+  test("is remembered by its scope, and its question is not asked again", () => {
     granted
       .when(ask("call_a.2", approval("other bytes")))
       .then()
@@ -233,20 +233,20 @@ describe("an approval for the whole session", () => {
     next.and(call("call_b.1")).when(ask("call_b.1")).then().answers({ kind: "granted" });
   });
 
-  test("G11: it is not handed to a call that is being stopped", () => {
+  test("G11: is not used for a call that is being stopped", () => {
     granted
       .and(cancelCall("call_a.2"))
       .when(ask("call_a.2"))
       .answers(over("call_a.2") as never);
   });
 
-  test("one that is not for the session, and a denial, are not remembered", () => {
+  test("an approval for one call, and a denial, are not remembered", () => {
     for (const reply of [{ kind: "allowed" }, { kind: "denied" }] as const) {
       calling.and(ask("call_a.1"), answer("ask_a.1", reply)).when(ask("call_a.2")).then(asked("ask_a.2", "call_a.2"));
     }
   });
 
-  test("one of two that wait is for that one alone, whoever was first to ask", () => {
+  test("an approval for one of two waiting calls is for that one alone", () => {
     const two = calling.and(ask("call_a.1", approval("d1", "build")), ask("call_a.2", approval("d2", "test")));
     const after = two.and(answer("ask_a.2", { kind: "allowed", remember: "session" }));
     expect(after.lane.grants).toEqual(["test"]);
@@ -254,14 +254,14 @@ describe("an approval for the whole session", () => {
     expect(open(after)).toEqual(["ask_a.1"]);
   });
 
-  test("one that is not for the session is not one for what waits already", () => {
+  test("an approval for one call does not answer waiting questions", () => {
     const both = calling.and(ask("call_a.1"), ask("call_a.2", approval("d2")));
     for (const reply of [{ kind: "allowed" }, { kind: "denied" }] as const) {
       both.when(answer("ask_a.1", reply)).then(questionSettled("ask_a.1", reply));
     }
   });
 
-  test("G33: they are bounded: the oldest is forgotten, and the same one is kept once", () => {
+  test("G33: are bounded: the oldest is forgotten, and the same scope is kept once", () => {
     const all: Command[] = [];
     for (let n = 1; n <= GRANTS_KEPT + 1; n += 1) {
       const remember = answer(`ask_a.${n}`, { kind: "allowed", remember: "session" });
@@ -272,7 +272,7 @@ describe("an approval for the whole session", () => {
     expect(full.lane.grants.at(0)).toBe("s2");
   });
 
-  test("it is also one for what waits already, and for nothing of another scope", () => {
+  test("also answers waiting questions of the same scope, and of no other", () => {
     const reply = { kind: "allowed", remember: "session" } as const;
     const both = calling.and(ask("call_a.1"), ask("call_a.2", approval("d2")));
     both.when(answer("ask_a.1", reply)).then(questionSettled("ask_a.1", reply), questionSettled("ask_a.2", reply));
@@ -282,10 +282,10 @@ describe("an approval for the whole session", () => {
   });
 });
 
-describe("G9: a question is withdrawn in the same moment as what it belongs to", () => {
+describe("G9: a question is withdrawn together with its owner", () => {
   const parent = (id: "call_a.1" | "turn_a.1") => ({ kind: "parent", id }) as const;
 
-  test("when its call is cancelled, and no other", () => {
+  test("when its call is cancelled, and not when another is", () => {
     asking
       .when(cancelCall("call_a.1", policy))
       .then(
@@ -332,14 +332,14 @@ describe("G9: a question is withdrawn in the same moment as what it belongs to",
     asking.when(settleCall("call_a.1")).then(questionWithdrawn("ask_a.1", parent("call_a.1")), callSettled("call_a.1"));
   });
 
-  test("when its turn ends; calls that go on wait on", () => {
+  test("when its turn ends; questions of live calls stay open", () => {
     asking
       .when(settleTurn("turn_a.1", { next: "turn" }))
       .then(questionWithdrawn("ask_a.2", parent("turn_a.1")), { ...turnSettled, next: "turn" });
     expect(open(asking.and(settleTurn("turn_a.1", { next: "turn" })))).toEqual(["ask_a.1"]);
   });
 
-  test("when the last turn ends, those of the calls as well, which are being stopped from then on", () => {
+  test("when the last turn ends, with those of its calls, which are stopped from then on", () => {
     asking
       .when(settleTurn("turn_a.1"))
       .then(questionWithdrawn("ask_a.1", parent("turn_a.1")), questionWithdrawn("ask_a.2", parent("turn_a.1")), {
@@ -365,8 +365,8 @@ describe("G9: a question is withdrawn in the same moment as what it belongs to",
   });
 });
 
-describe("a question is taken back", () => {
-  test("G9: an approval, and its call is stopped with a reminder; its siblings go on", () => {
+describe("a question is cancelled", () => {
+  test("G9: an approval: its call is stopped with a reminder, and its siblings run", () => {
     asking
       .when(cancelQuestion("ask_a.1", policy))
       .then(
@@ -383,13 +383,13 @@ describe("a question is taken back", () => {
     });
   });
 
-  test("any other, and whoever asked goes on", () => {
+  test("another question: its owner continues", () => {
     asking.when(cancelQuestion("ask_a.2")).then(questionWithdrawn("ask_a.2")).answers({ kind: "withdrawn" });
     const ofACall = calling.and(ask("call_a.1", plainQuestion));
     ofACall.when(cancelQuestion("ask_a.1")).then(questionWithdrawn("ask_a.1")).answers({ kind: "withdrawn" });
   });
 
-  test("an approval that a turn has asked for is only withdrawn", () => {
+  test("an approval requested by a turn: it is only withdrawn", () => {
     live.and(ask("turn_a.1")).when(cancelQuestion("ask_a.1")).then(questionWithdrawn("ask_a.1"));
   });
 });
@@ -407,7 +407,7 @@ describe("a call that an earlier worker left begins", () => {
     }
   });
 
-  test("nothing is recorded if no approval of it is open", () => {
+  test("nothing is recorded if it has no open approval", () => {
     const allowed = left.and(answer("ask_a.1", { kind: "allowed" }));
     for (const past of [
       allowed,

@@ -1,4 +1,4 @@
-// The whole policy of questions: who may ask, who may answer, and what ends them. Pure.
+// The policy of questions: who may ask, who may answer, and what settles them. Pure.
 
 import { QUESTIONS_BYTES_MAX, QUESTIONS_OPEN_MAX } from "../limits.ts";
 import type { CancelReceipt } from "../model/cancel.ts";
@@ -13,16 +13,16 @@ import { cancelOneCall, type Decided } from "./decide-run.ts";
 
 export function ask(lane: Lane, { owner, about, deadlineMs }: CommandOf<"ask">): Decided<Answers["ask"]> {
   const run = lane.live;
-  if (run?.id !== runOf(owner) || !goesOn(run, owner)) {
+  if (run?.id !== runOf(owner) || !isRunning(run, owner)) {
     return {
       events: [],
-      answer: { kind: "refused", code: "busy", message: `${owner} is over, and asks nothing more.` },
+      answer: { kind: "refused", code: "busy", message: `${owner} has ended, and can ask nothing more.` },
     };
   }
   if (about.kind === "approval" && isGranted(lane, run, owner, about)) {
     return { events: [], answer: { kind: "granted" } };
   }
-  // Asked before a restart, and still open: whoever has seen it can answer it.
+  // Asked before a restart and still open: clients that show it can answer it.
   const open = run.questions.find((one) => one.owner === owner && sameApproval(one.about, about));
   // @fault asked-again-after-restart
   if (open !== undefined) return { events: [], answer: { kind: "asked", questionId: open.id } };
@@ -51,18 +51,18 @@ function tooMany({ id, questions }: Run, about: Subject): string | undefined {
 const aboutBytes = (about: Subject): number => utf8Bytes(JSON.stringify(about));
 
 /**
- * A call that an earlier worker left begins without an answer: a hook approved it, or it needs no approval any more.
- * An approval that stays open would say that it has not begun, and after the next crash it would be begun again.
+ * A call that an earlier worker left begins without an answer: a hook approved it, or it needs no approval any more. An
+ * open approval would mean that the call has not begun, and after the next crash it would be begun again.
  */
 export function admitCall(lane: Lane, { callId }: CommandOf<"admit-call">): Decided<Answers["admit-call"]> {
   const run = lane.live;
-  if (run?.id !== runOf(callId) || !goesOn(run, callId) || isDenied(run, callId)) {
+  if (run?.id !== runOf(callId) || !isRunning(run, callId) || isDenied(run, callId)) {
     return { events: [], answer: "denied" };
   }
   return { events: withdrawApprovals(run, callId), answer: "admitted" };
 }
 
-/** Whether something is recorded about the approval of a call that must be settled before the call begins. */
+/** Whether an approval of the call must be settled, or was denied, before the call begins. */
 export const isUndecided = ({ live }: Lane, callId: CallId): boolean =>
   live !== undefined && (approvalsOf(live, callId).length > 0 || isDenied(live, callId));
 
@@ -75,7 +75,7 @@ const approvalsOf = (run: Run, owner: Work): readonly Question[] =>
 const withdrawApprovals = (run: Run, owner: Work): readonly Event[] =>
   approvalsOf(run, owner).map((one) => settled(one.id, { kind: "withdrawn", reason: { kind: "parent", id: owner } }));
 
-/** A call is approved for one input. If that has changed, an approval for another must not be left to be given. */
+/** An approval is for one input. When the input has changed, the approval for the old input is withdrawn. */
 function outdated(run: Run, owner: Work, about: Subject): readonly Event[] {
   return about.kind === "approval" ? withdrawApprovals(run, owner) : [];
 }
@@ -90,7 +90,7 @@ export function answer(lane: Lane, { questionId: id, reply, digest }: CommandOf<
   return { events, answer: { kind: "recorded", questionId: id } };
 }
 
-/** An approval for the whole session is also one for what waits already. */
+/** An approval for the whole session also answers the open approvals of its scope. */
 function covered(lane: Lane, question: Question, reply: QuestionReply): readonly Question[] {
   const { about } = question;
   if (about.kind !== "approval" || reply.kind !== "allowed" || reply.remember !== "session") return [];
@@ -104,7 +104,9 @@ export function expire(lane: Lane, { questionId: id, limitMs }: CommandOf<"expir
   return { events: open ? [settled(id, { kind: "expired", limitMs })] : [], answer: undefined };
 }
 
-/** Taking an approval back stops the call that waits for it; taking another question back leaves its asker going. */
+/**
+ * Cancels a question. Cancelling an approval stops the call that waits for it; the owner of another question continues.
+ */
 export function cancelQuestion(
   lane: Lane,
   { questionId: id, reason, begun }: CommandOf<"cancel-question">,
@@ -125,13 +127,13 @@ function openQuestion(lane: Lane, id: QuestionId): Question | undefined {
   return lane.live?.id === runOf(id) ? lane.live.questions.find((one) => one.id === id) : undefined;
 }
 
-/** Whether a piece of work is going on and not being stopped. */
-function goesOn(run: Run, work: Work): boolean {
+/** Whether a turn or call is live and not being stopped. */
+function isRunning(run: Run, work: Work): boolean {
   if (run.phase !== "running") return false;
   return run.turn === work || run.live.some((call) => call.id === work && call.phase === "running");
 }
 
-/** For the whole session; or for this very call, which was cut off after it was allowed. */
+/** Approved for the whole session; or for this call, which was interrupted after its approval. */
 function isGranted({ grants }: Lane, run: Run, owner: Work, { scope, digest }: Approval): boolean {
   const verdict = run.live.find((call) => call.id === owner)?.verdict;
   // @fault grant-covers-other-scopes, grant-covers-other-sessions:granted

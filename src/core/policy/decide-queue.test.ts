@@ -32,7 +32,7 @@ describe("every change of the queue", () => {
     ["steer", steer],
   ];
 
-  test.each(changes)("%s: a run that has started is left alone, and the answer says so", (_, change) => {
+  test.each(changes)("%s: a run that has started is unchanged, and the receipt reports it", (_, change) => {
     queued.when(change("run_live")).then().answers({ kind: "started" });
   });
 
@@ -44,7 +44,7 @@ describe("every change of the queue", () => {
     queued.and(settleTurn("turn_live.1")).when(change("run_live")).then().answers({ kind: "unknown" });
   });
 
-  test.each(changes)("%s: the answer says where the change stands", (_, change) => {
+  test.each(changes)("%s: the receipt has the position of the change", (_, change) => {
     queued.when(change("run_c")).answers({ kind: "changed", seq: 8 });
   });
 });
@@ -70,7 +70,7 @@ describe("edit", () => {
     expect(asked.after.lane.queue[1]?.prompt).toEqual({ text: "prompt of run_b" });
   });
 
-  test("G33: an edit must fit beside the others; the text it replaces does not count", () => {
+  test("G33: an edit must fit beside the other prompts; the text it replaces does not count", () => {
     const text = "x".repeat(QUEUE_BYTES_MAX - 10);
     const past = given(
       ...running("run_live"),
@@ -99,7 +99,7 @@ describe("edit", () => {
     expect(queue.map((run) => run.bytes)).toEqual([5, 15]);
   });
 
-  test("G6: a steer that waits is edited, and the live run takes in what it says then", () => {
+  test("G6: a waiting steer is edited, and the live run takes in the new text", () => {
     const asked = steered.when(edit("run_b"));
     asked.then({ type: "run.edited", runId: "run_b", prompt: { text: "better" } }).answers({ kind: "changed", seq: 9 });
     expect(asked.after.lane.steers).toMatchObject([{ id: "run_b", prompt: { text: "better" } }]);
@@ -113,7 +113,7 @@ describe("move", () => {
     ["run_c", { before: "run_b" }, 1, ["run_a", "run_c", "run_b"]],
     ["run_a", { before: "run_c" }, 1, ["run_b", "run_a", "run_c"]],
     ["run_b", { before: "run_a" }, 0, ["run_b", "run_a", "run_c"]],
-  ] as const)("%s to %j stands at %i", (runId, to, index, order) => {
+  ] as const)("%s to %j moves it to %i", (runId, to, index, order) => {
     const asked = queued.when(move(runId, to));
     asked.then({ type: "run.moved", runId, index }).answers({ kind: "changed", seq: 8 });
     expect(queueOf(asked.after)).toEqual(order);
@@ -124,29 +124,29 @@ describe("move", () => {
     ["run_c", "back"],
     ["run_a", { before: "run_b" }],
     ["run_b", { before: "run_c" }],
-  ] as const)("%s to %j is there already", (runId, to) => {
+  ] as const)("%s to %j changes nothing", (runId, to) => {
     queued.when(move(runId, to)).then().answers({ kind: "unchanged" });
   });
 
-  test("before itself is where it is", () => {
+  test("before itself changes nothing", () => {
     queued
       .when(move("run_b", { before: "run_b" }))
       .then()
       .answers({ kind: "unchanged" });
   });
 
-  test.each(["run_x", "run_live"] as const)("before %s, which is no other queued run, is no place", (before) => {
+  test.each(["run_x", "run_live"] as const)("before %s, which is not another queued run, is unknown", (before) => {
     queued.when(move("run_a", { before })).then().answers({ kind: "unknown" });
   });
 
-  test("G6: a steer that is moved is a queued run again, at that place", () => {
+  test("G6: a steer that is moved becomes a queued run at that place", () => {
     const asked = steered.when(move("run_b", "front"));
     asked.then({ type: "run.requeued", runId: "run_b" }, { type: "run.moved", runId: "run_b", index: 0 });
     expect(asked.after.lane.steers).toEqual([]);
     expect(queueOf(asked.after)[0]).toBe("run_b");
   });
 
-  test("a steer is no place to move another run to", () => {
+  test("before a steer is unknown", () => {
     steered
       .when(move("run_a", { before: "run_b" }))
       .then()
@@ -155,7 +155,7 @@ describe("move", () => {
 });
 
 describe("withdraw", () => {
-  test("G8: a withdrawn run gets its own outcome, and leaves the queue", () => {
+  test("G8: a withdrawn run has its own outcome, and leaves the queue", () => {
     const asked = queued.when(withdraw("run_b"));
     asked.then(runSettled("run_b", cancelledBy(policy)));
     expect(queueOf(asked.after)).toEqual(["run_a", "run_c"]);
@@ -168,7 +168,7 @@ describe("withdraw", () => {
     steered.and({ type: "take", turnId: "turn_live.1" }).when(withdraw("run_b")).then().answers({ kind: "unknown" });
   });
 
-  test("a steer that waits makes nobody else one", () => {
+  test("another run does not become a steer", () => {
     steered.when(withdraw("run_live")).then().answers({ kind: "started" });
     steered.when(withdraw("run_x")).then().answers({ kind: "unknown" });
   });
@@ -182,7 +182,7 @@ describe("steer", () => {
     expect(queueOf(asked.after)).toEqual(["run_a", "run_c"]);
   });
 
-  test("what is a steer already stays one", () => {
+  test("a steer stays a steer", () => {
     steered.when(steer("run_b")).then().answers({ kind: "unchanged" });
   });
 
@@ -194,7 +194,7 @@ describe("steer", () => {
     past.when(steer("run_a")).then().answers({ kind: "unchanged" });
   });
 
-  test("steers are taken in the order in which they were accepted, not in which they became steers", () => {
+  test("steers are taken in order of acceptance, not in the order in which they became steers", () => {
     const past = queued.and(steer("run_c"), steer("run_a"));
     past.when({ type: "take", turnId: "turn_live.1" }).answers([
       { runId: "run_a", prompt: { text: "prompt of run_a" } },

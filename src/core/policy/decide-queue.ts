@@ -1,4 +1,4 @@
-// What people may change of the queue: each change is atomic against the start of a run (G6).
+// Changes of the queue by its users. Each is atomic against the start of a run (G6).
 
 import { QUEUE_BYTES_MAX } from "../limits.ts";
 import type { CancelReason } from "../model/cancel.ts";
@@ -10,7 +10,7 @@ import { promptBytes } from "../model/prompt.ts";
 import { settledRun } from "../read/run-end.ts";
 import type { Decided } from "./decide-run.ts";
 
-/** Also a steer that waits: the live run takes in what it says then. */
+/** Applies to steers too: the live run takes in the new text. */
 export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): Decided<QueueReceipt> {
   return changeWaiting(lane, runId, () => {
     const isOther = (run: Waiting): boolean => run.id !== runId;
@@ -22,7 +22,7 @@ export function editQueued(lane: Lane, { runId, prompt }: CommandOf<"edit">): De
   });
 }
 
-/** A steer that is moved is a queued run again, at that place. */
+/** A steer that is moved becomes a queued run at that place. */
 export function moveQueued(lane: Lane, { runId, to }: CommandOf<"move">): Decided<QueueReceipt> {
   return changeWaiting(lane, runId, () => {
     if (typeof to === "object" && to.before === runId) return nothing({ kind: "unchanged" });
@@ -39,7 +39,7 @@ export function withdraw(lane: Lane, { runId, reason }: CommandOf<"withdraw">): 
   return changeWaiting(lane, runId, (run) => changed(lane, [withdrawn(run, reason)]));
 }
 
-/** Without a live run that will have another turn it stays a queued run. */
+/** The run stays queued unless the live run will have another turn. */
 export function steerQueued(lane: Lane, { runId }: CommandOf<"steer">): Decided<QueueReceipt> {
   return changeWaiting(lane, runId, () => {
     if (lane.live?.phase !== "running" || isSteer(lane, runId)) return nothing({ kind: "unchanged" });
@@ -63,7 +63,7 @@ function placeIndex(rest: readonly Waiting[], to: QueuePlace): number {
 
 const changed = (lane: Lane, events: readonly Event[]): Decided<QueueReceipt> => ({
   events,
-  // The change itself is the last of them.
+  // The change itself is the last event.
   answer: { kind: "changed", seq: lane.head + events.length },
 });
 

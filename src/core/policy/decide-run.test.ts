@@ -48,7 +48,7 @@ const turnCut = (turnId: TurnId, outcome: Outcome) =>
 const stoppedByItself = {
   kind: "failed",
   code: "turn_stopped",
-  message: "The turn ended as cancelled, but nobody had cancelled it.",
+  message: "The turn ended as cancelled, but was not cancelled.",
 } as const;
 
 function liveRun(past: Given): Run {
@@ -57,7 +57,7 @@ function liveRun(past: Given): Run {
 }
 
 describe("a turn settles", () => {
-  test("a run without calls ends like its last turn", () => {
+  test("a run without calls has the outcome of its last turn", () => {
     for (const outcome of [completed, failed]) {
       live
         .when(settleTurn("turn_a.1", { outcome, text: "hello" }))
@@ -69,7 +69,7 @@ describe("a turn settles", () => {
     }
   });
 
-  test("G18: what it cost is recorded, also when it was stopped", () => {
+  test("G18: its cost is recorded, even when it was stopped", () => {
     const usage = { inputTokens: 3, outputTokens: 5, estimated: true };
     live
       .and(cancelRun("run_a"))
@@ -80,20 +80,20 @@ describe("a turn settles", () => {
       );
   });
 
-  test("another turn follows at once if it asks for one and no call is live", () => {
+  test("another turn follows at once if it requests one and no call is live", () => {
     live
       .when(settleTurn("turn_a.1", { next: "turn" }))
       .then(turnSettled("turn_a.1", completed, "turn"), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("with calls live, neither the next turn nor the end comes before them", () => {
+  test("with live calls, neither the next turn nor the end comes before theirs", () => {
     calling.when(settleTurn("turn_a.1", { next: "turn" })).then(turnSettled("turn_a.1", completed, "turn"));
     calling.when(settleTurn("turn_a.1")).then(turnSettled("turn_a.1", completed));
     expect(ending.lane.live).toMatchObject({ phase: "ending", outcome: completed, turn: undefined });
     expect(between.lane.live).toMatchObject({ phase: "running", turn: undefined });
   });
 
-  test.each([cancelledBy(user), lost])("G15: a turn that says %j of itself does not make its run so", (outcome) => {
+  test.each([cancelledBy(user), lost])("G15: a turn that reports %j does not cancel its run", (outcome) => {
     live
       .when(settleTurn("turn_a.1", { outcome }))
       .then(turnSettled("turn_a.1", outcome), runSettled("run_a", stoppedByItself, { turnId: "turn_a.1", text: "" }));
@@ -104,7 +104,7 @@ describe("a turn settles", () => {
     expect(past.events.at(-1)).toEqual(runSettled("run_a", stoppedByItself, { turnId: "turn_a.1", text: "" }));
   });
 
-  test("a late echo is dropped, and the answer says so", () => {
+  test("a late report is dropped, and the answer is `late`", () => {
     for (const past of [live.and(settleTurn("turn_a.1", { next: "turn" })), given(), between]) {
       past.when(settleTurn("turn_a.1")).then().answers("late");
     }
@@ -122,12 +122,12 @@ describe("text of a live turn", () => {
   const extend = { type: "extend", turnId: "turn_a.1", text: "par" } as const;
   const extended = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "par" } as const;
 
-  test("G17: it is kept while the turn is live, also while it is being stopped", () => {
+  test("G17: is kept while the turn is live, even while it is being stopped", () => {
     live.when(extend).then(extended);
     live.and(cancelRun("run_a")).when(extend).then(extended);
   });
 
-  test("text of a turn that is not live is dropped", () => {
+  test("is dropped if the turn is not live", () => {
     live
       .and(settleTurn("turn_a.1", { next: "turn" }))
       .when(extend)
@@ -170,7 +170,7 @@ describe("a call is requested", () => {
       .answers({ ...refusal, message: "run_b begins no new calls." });
   });
 
-  test("G33: live calls are bounded, and one too many is told the bound, not that the run is over", () => {
+  test("G33: live calls are bounded, and the refusal of a surplus call names the limit", () => {
     const full = live.and(...Array.from({ length: CALLS_LIVE_MAX }, (_, index) => call(`call_a.${index + 1}`)));
     full
       .when(call("call_a.257"))
@@ -179,14 +179,14 @@ describe("a call is requested", () => {
         kind: "refused",
         code: "overloaded",
         message:
-          "A run may have 256 calls going on at once, and run_a has: call_a.257 was not begun. " +
+          "A run may have 256 live calls, and run_a has as many: call_a.257 was not begun. " +
           "Wait until one has ended, then make it again.",
       });
     full.and(cancelRun("run_a")).when(call("call_a.257")).then().answers(refusal);
     full.and(settleCall("call_a.1")).when(call("call_a.257")).answers({ kind: "called", callId: "call_a.257" });
   });
 
-  test("G2: a request that is made twice, because its answer was lost, is one call", () => {
+  test("G2: a request that is repeated because its answer was lost is one call", () => {
     calling.when(call("call_a.1", "build")).then().answers({ kind: "called", callId: "call_a.1" });
   });
 });
@@ -200,11 +200,11 @@ describe("a call settles", () => {
       .answers(recorded);
   });
 
-  test("the turn goes on while its calls settle", () => {
+  test("the turn continues while its calls settle", () => {
     live.and(call("call_a.1")).when(settleCall("call_a.1")).then(callSettled("call_a.1", completed));
   });
 
-  test("the next turn is asked for when the last call has settled, and not before", () => {
+  test("the next turn is requested when the last call has settled, and not before", () => {
     between.when(settleCall("call_a.2")).then(callSettled("call_a.2", completed));
     between
       .and(settleCall("call_a.2"))
@@ -212,7 +212,7 @@ describe("a call settles", () => {
       .then(callSettled("call_a.1", failed), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("an ending run settles with its last call, like its last turn", () => {
+  test("an ending run settles with its last call, with the outcome of its last turn", () => {
     for (const outcome of [completed, failed]) {
       calling
         .and(settleTurn("turn_a.1", { outcome }), settleCall("call_a.1"))
@@ -224,7 +224,7 @@ describe("a call settles", () => {
     }
   });
 
-  test("G12: a late result is dropped, and the answer says so", () => {
+  test("G12: a late result is dropped, and the answer is `late`", () => {
     calling.and(settleCall("call_a.1")).when(settleCall("call_a.1")).then().answers("late");
     calling.when(settleCall("call_b.1")).then().answers("late");
     given().when(settleCall("call_a.1")).then().answers("late");
@@ -241,7 +241,7 @@ describe("a call settles", () => {
       );
   });
 
-  test("steers of a run that is ending are queued when it has ended", () => {
+  test("steers of an ending run are queued when it has ended", () => {
     calling
       .and(accept("run_s", { delivery: "steer" }), settleTurn("turn_a.1"), settleCall("call_a.1"))
       .when(settleCall("call_a.2"))
@@ -276,7 +276,7 @@ describe("a stopped run", () => {
     }
   });
 
-  test("G11: no turn follows, whatever the stopped turn asked for", () => {
+  test("G11: no turn follows, even if the stopped turn requested one", () => {
     live
       .and(cancelRun("run_a"))
       .when(settleTurn("turn_a.1", { next: "turn" }))
@@ -293,7 +293,7 @@ describe("a stopped run", () => {
       );
   });
 
-  test("G12: its outcome names what did not stop", () => {
+  test("G12: its outcome names the work that did not stop", () => {
     const past = stopping.and(
       settleCall("call_a.2", { outcome: abandonedBy(user, "test") }),
       settleCall("call_a.1", { outcome: cancelledBy(user) }),
@@ -312,7 +312,7 @@ describe("a stopped run", () => {
       );
   });
 
-  test("G12: a call that is last to be abandoned is named, and so is a turn before it", () => {
+  test("G12: a call that is abandoned last is named, and so is a turn before it", () => {
     const past = stopping.and(
       settleTurn("turn_a.1", { outcome: abandonedBy(user, "turn") }),
       settleCall("call_a.1"),
@@ -323,7 +323,7 @@ describe("a stopped run", () => {
     );
   });
 
-  test("G15: what was cancelled while it was ending is cancelled", () => {
+  test("G15: a run that is cancelled while it is ending is cancelled", () => {
     const past = ending.and(cancelRun("run_a"), settleCall("call_a.1"), settleCall("call_a.2"));
     expect(past.events.at(-1)).toEqual(runSettled("run_a", cancelledBy(user), { turnId: "turn_a.1", text: "" }));
   });
@@ -346,7 +346,7 @@ describe("recover", () => {
     expect(decide(given().lane, recover()).answer).toBeUndefined();
   });
 
-  test("G25: what was going on is lost, the turn is asked again, and the run goes on", () => {
+  test("G25: live work is lost, the turn is requested again, and the run continues", () => {
     calling
       .when(recover())
       .then(
@@ -364,7 +364,7 @@ describe("recover", () => {
     });
   });
 
-  test("G25: a run between turns loses its calls and goes on with the next turn", () => {
+  test("G25: a run between turns loses its calls and continues with the next turn", () => {
     between
       .and(settleCall("call_a.1"))
       .when(recover())
@@ -382,7 +382,7 @@ describe("recover", () => {
       .then(turnCut("turn_a.1", lost), runSettled("run_a", lost, { turnId: "turn_a.1", text: "" }), requeued("run_s"));
   });
 
-  test("a recovered run takes its steers into the turn that is asked again", () => {
+  test("a recovered run takes its steers into the repeated turn", () => {
     live
       .and(accept("run_s", { delivery: "steer" }))
       .when(recover())
@@ -412,7 +412,7 @@ describe("recover", () => {
       );
   });
 
-  test("G15: a run that was being stopped is cancelled, by the reason that was recorded", () => {
+  test("G15: a run that was being stopped is cancelled, with the recorded reason", () => {
     stopping
       .and(settleCall("call_a.2", { outcome: abandonedBy(user, "test") }))
       .when(recover())
@@ -427,7 +427,7 @@ describe("recover", () => {
       .then(turnCut("turn_a.1", lost), runSettled("run_a", cancelledBy(policy), { turnId: "turn_a.1", text: "" }));
   });
 
-  test("a run that was ending ends as it was going to", () => {
+  test("an ending run settles with its known outcome", () => {
     ending
       .and(settleCall("call_a.1"))
       .when(recover())
@@ -438,7 +438,7 @@ describe("recover", () => {
 describe("park", () => {
   const shutdown = cancelledBy({ kind: "shutdown" });
 
-  test("what has not ended is set down, and the run is taken up where it was", () => {
+  test("live work is suspended, and the run continues where it was", () => {
     calling
       .when(park)
       .then(callSettled("call_a.1", shutdown), callSettled("call_a.2", shutdown), turnCut("turn_a.1", shutdown), {
@@ -452,7 +452,7 @@ describe("park", () => {
       .then({ type: "run.recovered", runId: "run_a", attempt: 1 }, turnRequested("run_a", "turn_a.2"));
   });
 
-  test("parking is no crash: it counts no attempt, also if the host does not resume crashed runs", () => {
+  test("parking is not a crash: it counts no attempt, even if the host does not resume crashed runs", () => {
     const again = live.and(recover(), park, recover("lose"), park, recover(), park, recover());
     expect(again.lane.live).toMatchObject({ phase: "running", attempt: 2, turn: "turn_a.5" });
   });
@@ -466,7 +466,7 @@ describe("park", () => {
     past.when(park).then();
   });
 
-  test("steers wait on for a parked run, and are taken in when it is taken up", () => {
+  test("steers keep waiting for a parked run, and are taken in when it is recovered", () => {
     const parked = live.and(accept("run_s", { delivery: "steer" }), park);
     expect(parked.lane.steers.map((run) => run.id)).toEqual(["run_s"]);
     parked
@@ -478,7 +478,7 @@ describe("park", () => {
       );
   });
 
-  test("nothing starts behind a parked run, and late ends of what it left are dropped", () => {
+  test("nothing starts while a run is parked, and late ends of its work are dropped", () => {
     const parked = calling.and(accept("run_b"), park);
     parked.when(start).then();
     parked.when(settleTurn("turn_a.1")).then().answers("late");
@@ -489,14 +489,14 @@ describe("park", () => {
 });
 
 describe("a contradiction is a bug", () => {
-  test("a parked run that owns a turn cannot say how it ended", () => {
+  test("a parked run that owns a turn has no derivable outcome", () => {
     const impossible: Run = { ...liveRun(live), phase: "parked" };
     expect(() => settleTurnOf(impossible, settleTurn("turn_a.1").end)).toThrow(
       new Bug("run_a is parked and owns nothing that could settle"),
     );
   });
 
-  test("a call that is unknown to its run is unknown to whoever cancels it", () => {
+  test("cancelling a call that is unknown to its run returns `unknown`", () => {
     expect(cancelOneCall(liveRun(stopping), "call_a.9", { reason: user, remind: false }, 9)).toEqual({
       events: [],
       answer: { kind: "unknown" },

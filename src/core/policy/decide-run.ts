@@ -1,4 +1,4 @@
-// The whole policy of a live run, on one screen. No clock, no promise, no I/O.
+// The policy of a live run. No clock, no promise, no I/O.
 import { Bug } from "../bug.ts";
 import { ATTEMPTS_MAX, CALLS_LIVE_MAX } from "../limits.ts";
 import { type Call, type CallAsk, cancelCall, type Stop } from "../model/call.ts";
@@ -21,7 +21,7 @@ import type { Question } from "../model/question.ts";
 import { NO_QUESTIONS, type Run, type Stopping } from "../model/run.ts";
 import { settledRun, textOf } from "../read/run-end.ts";
 
-/** How a turn or call ended, as the world reports it. */
+/** How a turn ended, as its worker reports it. */
 export interface TurnEnd {
   readonly turnId: TurnId;
   readonly outcome: Outcome;
@@ -31,9 +31,9 @@ export interface TurnEnd {
   readonly model?: ModelName;
   readonly finish?: TurnFinish;
   readonly parts?: readonly TurnPart[];
-  /** What it wants done before the next turn. */
+  /** The calls it requests before the next turn. */
   readonly calls?: readonly CallAsk[];
-  /** Processes whose results it has received. Counts only if it completes. */
+  /** Processes whose results it received. Counts only if the turn completes. */
   readonly heard?: readonly ProcessId[];
 }
 
@@ -44,11 +44,11 @@ export interface CallEnd {
   readonly begun?: false;
   readonly result?: Json;
   readonly changes?: readonly string[];
-  /** Processes whose results it tells. Counts only if it completes. */
+  /** Processes whose results it returns. Counts only if the call completes. */
   readonly heard?: readonly ProcessId[];
 }
 
-/** Whether a run cut off by a crash is taken up again, or ends as lost. */
+/** Whether a run that a crash cut off is continued, or ends as lost. */
 export type Resume = "resume" | "lose";
 
 // @fault call-cancel-stops-the-run:run
@@ -64,7 +64,7 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
     case "stopping": // The first reason wins.
       // @fault second-reason-overwrites
       return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
-    case "parked": // Nothing of it is going on anywhere, so there is nothing to wait for.
+    case "parked": // Nothing of it is running, so there is nothing to wait for.
       return {
         events: [
           { type: "run.cancel_requested", runId: run.id, reason },
@@ -80,7 +80,7 @@ export function cancelRun(run: Run, reason: CancelReason, next: Seq): Decided<Ca
 export function cancelOneCall(run: Run, callId: CallId, stop: Stop, next: Seq): Decided<CancelReceipt> {
   const call = run.live.find((one) => one.id === callId); // @fault call-cancel-hits-a-sibling
   if (call === undefined) return { events: [], answer: { kind: "unknown" } };
-  // A call of a run that is being stopped is being stopped with it, unless it was stopped before.
+  // A call of a stopping run is stopping with it, unless it was stopped before.
   if (run.phase === "stopping" && call.phase === "running")
     return { events: [], answer: { kind: "stopping", since: run.since, first: false } };
   const known: Stop = isUnbegun(run, call) ? { ...stop, begun: false } : stop;
@@ -93,21 +93,21 @@ export function cancelOneCall(run: Run, callId: CallId, stop: Stop, next: Seq): 
 /** A parked run has kept only calls that may be repeated, and calls that had not begun. */
 const isUnbegun = (run: Run, call: Call): boolean => run.phase === "parked" && call.idempotent !== true;
 
-/** Nothing of a parked run is going on anywhere, so nobody else would tell of the call's end. */
+/** Nothing of a parked run is running, so no worker would report the call's end. */
 function stoppedNow(run: Run, call: Call, { reason, remind, begun }: Stop): readonly Event[] {
   const known = begun === false ? { begun } : {};
   const stopping: Call = { ...call, phase: "stopping", reason, since: 0, remind, ...known };
   return abandon({ ...run, questions: NO_QUESTIONS }, [stopping], { kind: "cancelled", reason });
 }
 
-/** Undefined: the run asks for nothing new any more (it is being stopped, or has too much going on). */
+/** Undefined: the run takes no new call (it is being stopped, or has too many live calls). */
 export function requestCall(run: Run, ask: CallAsk): readonly Event[] | undefined {
-  if (run.live.some((call) => call.id === ask.callId)) return []; // Its answer was lost, and it is asked again.
+  if (run.live.some((call) => call.id === ask.callId)) return []; // A retry: the answer was lost.
   if (run.phase !== "running" || run.turn === undefined || run.live.length >= CALLS_LIVE_MAX) return undefined;
   return [{ type: "call.requested", runId: run.id, ...ask }];
 }
 
-/** What is told to whoever asks for a call that the run does not take. */
+/** The refusal of a call that the run does not take. */
 export function refuseCall(
   run: Run | undefined,
   callId: CallId,
@@ -115,33 +115,33 @@ export function refuseCall(
   if (run?.phase !== "running" || run.turn === undefined) {
     return { kind: "refused", code: "busy", message: `${runOf(callId)} begins no new calls.` };
   }
-  const bound = `A run may have ${CALLS_LIVE_MAX} calls going on at once, and ${run.id} has: ${callId} was not begun.`;
+  const bound = `A run may have ${CALLS_LIVE_MAX} live calls, and ${run.id} has as many: ${callId} was not begun.`;
   return { kind: "refused", code: "overloaded", message: `${bound} Wait until one has ended, then make it again.` };
 }
 
 export function settleTurn(run: Run, end: TurnEnd): readonly Event[] {
-  if (run.turn !== end.turnId) return []; // A late echo of something already settled.
+  if (run.turn !== end.turnId) return []; // A late report of a turn that was settled.
   const { turnId: id, calls, heard, ...rest } = end;
   const { usage = run.meter, model = run.model } = end;
   const cost = { ...(usage === undefined ? {} : { usage }), ...(model === undefined ? {} : { model }) };
-  // What a turn has received counts only if it could use it; otherwise the next one is told.
+  // What a turn has received counts only if it completed; otherwise the next turn receives it.
   const received = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const settled: Event = { type: "turn.settled", runId: run.id, turnId: id, ...rest, ...cost, ...received };
-  const goesOn = run.phase === "running" && end.next === "turn";
-  // If this is the last turn, the calls that are left are stopped, and wait for nobody's answer any more.
+  const continues = run.phase === "running" && end.next === "turn";
+  // If this is the last turn, the calls that are left are stopped, and their questions are withdrawn.
   // @fault approval-outlives-its-turn
-  const over = goesOn ? withdraw(run, id, { kind: "parent", id }) : withdrawAll(run, { kind: "parent", id });
+  const over = continues ? withdraw(run, id, { kind: "parent", id }) : withdrawAll(run, { kind: "parent", id });
   const before = [...over, settled];
-  // Nothing new begins once a stop is recorded: what a stopped turn wanted done is not even asked for.
-  const asked = goesOn ? askedFor(run, calls ?? []) : []; // @fault end-calls-asked-while-stopping
+  // Nothing new begins once a stop is recorded: the calls of a stopped turn are not requested.
+  const asked = continues ? requestedCalls(run, calls ?? []) : []; // @fault end-calls-asked-while-stopping
   if (run.live.length > 0 || asked.length > 0) return [...before, ...asked]; // @fault run-ends-before-its-calls
-  if (goesOn) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
+  if (continues) return [...before, nextTurn(run)]; // @fault next-turn-after-the-cancel
   const ended = { ...run, last: textOf(id, end.text) };
   return [...before, runSettled(ended, end.outcome, "turn", errorOf(end.outcome))]; // @fault two-outcomes
 }
 
-/** Every call a model has asked for has one result: what is too much is asked for and ends at once. */
-function askedFor(run: Run, calls: readonly CallAsk[]): readonly Event[] {
+/** Every call that a model requests has one result: calls above the limit are requested, and fail at once. */
+function requestedCalls(run: Run, calls: readonly CallAsk[]): readonly Event[] {
   const surplus = calls.slice(CALLS_LIVE_MAX - run.live.length);
   return [
     ...calls.map((ask): Event => ({ type: "call.requested", runId: run.id, ...ask })),
@@ -151,7 +151,8 @@ function askedFor(run: Run, calls: readonly CallAsk[]): readonly Event[] {
 
 export function settleCall(run: Run, end: CallEnd): readonly Event[] {
   const call = run.live.find((one) => one.id === end.callId);
-  // A late echo, or of an abandoned call. What a parked run has kept is going on nowhere: it will be begun again.
+  // A late report, or one of an abandoned call. A call that a parked run has kept is not running: it will be begun
+  // again.
   if (call === undefined || run.phase === "parked") return []; // @fault late-result-applied:recorded
   const settled = settledCall(run, call, end);
   if (run.turn !== undefined || run.live.length > 1) return settled; // @fault next-turn-before-the-last-call
@@ -160,8 +161,8 @@ export function settleCall(run: Run, end: CallEnd): readonly Event[] {
 }
 
 /**
- * Said by a worker that takes over: what was going on is not ours, may have had effects, and is not begun again. Except
- * for calls that may be repeated, or that were still waiting for an approval and so have done nothing.
+ * For a worker that takes over: the previous worker's work may have had effects, so it is not begun again. Exceptions
+ * are calls that may be repeated, and calls that waited for an approval and so have done nothing.
  */
 export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   const lost = abandonAll(run, { kind: "lost" });
@@ -188,7 +189,7 @@ export function recoverRun(run: Run, resume: Resume): readonly Event[] {
   }
 }
 
-/** Sets a run down for a later worker. What had not ended by itself has been stopped by now, or abandoned. */
+/** Suspends a run for a later worker. By now its work has ended, was stopped or was abandoned. */
 export function parkRun(run: Run): readonly Event[] {
   if (run.phase !== "running") return [];
   return [...cutOff(run, SHUTDOWN), { type: "run.parked", runId: run.id }];
@@ -197,14 +198,17 @@ export function parkRun(run: Run): readonly Event[] {
 function canBeginAgain(run: Run, call: Call): boolean {
   if (call.phase !== "running" || call.byEnd !== true || isDenied(call)) return false;
   if (call.idempotent === true) return true; // @fault unsafe-call-begun-again, safe-call-not-begun-again
-  // Waiting for an approval it has not begun; nor has it if the answer came while nobody drove its run.
+  // A call that waits for an approval has not begun; nor has one that was approved while its run had no worker.
   return (
     run.questions.some((one) => one.owner === call.id && isApproval(one)) ||
     (run.phase === "parked" && call.verdict?.allowed === true)
   );
 }
 
-/** Ends everything but what can be begun again. That keeps its approval; what else it had asked, it will ask again. */
+/**
+ * Ends everything except calls that can be begun again. These keep their approvals; their other questions are
+ * withdrawn, and will be asked again.
+ */
 function cutOff(run: Run, outcome: Outcome): readonly Event[] {
   const kept = run.live.filter((call) => canBeginAgain(run, call));
   const moot = run.questions.filter((one) => kept.some((call) => call.id === one.owner) && !isApproval(one));
@@ -232,7 +236,7 @@ function abandonAll(run: Run, outcome: Outcome): readonly Event[] {
 
 function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly Event[] {
   return calls.flatMap((call) => {
-    // One that was denied has not begun: that much is known, whoever has vanished.
+    // A denied call has not begun: that is known even if its worker vanished.
     const denied = call.phase === "running" && isDenied(call);
     const end = { callId: call.id, outcome: denied ? DENIED : outcome };
     // @fault no-reminder-after-a-crash
@@ -240,25 +244,25 @@ function abandon(run: Run, calls: readonly Call[], outcome: Outcome): readonly E
   });
 }
 
-/** Of one that was stopped before it had begun it is known how it ended, whoever has vanished. */
+/** How a call ended that was stopped before it began is known even if its worker vanished. */
 const endOf = (call: Call, end: CallEnd): CallEnd =>
   call.phase === "stopping" && call.begun === false
     ? { callId: call.id, outcome: { kind: "cancelled", reason: call.reason }, begun: false }
     : end;
 
-/** A call's end: its questions end with it, and if somebody stopped it the model is reminded. */
+/** The end of a call: its questions end with it, and the model is reminded if it was stopped with `remind`. */
 function settledCall(run: Run, call: Call, reported: CallEnd): readonly Event[] {
   const end = endOf(call, reported);
   const { heard, begun, ...rest } = end;
   const stopped = end.outcome.kind === "cancelled" || end.outcome.kind === "lost";
   const unbegun = stopped && begun === false ? { begun } : {};
   // @fault heard-by-a-call-that-failed, heard-not-recorded
-  const told = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
+  const returned = heard === undefined || end.outcome.kind !== "completed" ? {} : { heard };
   const events: Event[] = [
     ...withdraw(run, call.id, { kind: "parent", id: call.id }),
-    { type: "call.settled", runId: run.id, ...rest, ...unbegun, ...told },
+    { type: "call.settled", runId: run.id, ...rest, ...unbegun, ...returned },
   ];
-  // Not if it finished first: then its result stands, and there is nothing to be reminded of.
+  // Not if it finished before the stop: then its result stands, and no reminder is needed.
   // @fault reminded-of-what-finished, reminded-unasked
   if (call.phase === "stopping" && call.remind && stopped) {
     events.push({ type: "inbox.added", item: reminder(call.id, call.name, call.reason) });
@@ -266,7 +270,7 @@ function settledCall(run: Run, call: Call, reported: CallEnd): readonly Event[] 
   return events;
 }
 
-/** The open questions of one piece of work end with it. */
+/** Withdraws the open questions of one turn or call. */
 function withdraw(run: Run, owner: Work, reason: CancelReason): readonly Event[] {
   return withdrawAll({ ...run, questions: run.questions.filter((one) => one.owner === owner) }, reason);
 }
@@ -280,8 +284,8 @@ function withdrawn(run: Run, questionId: QuestionId, reason: CancelReason): read
 }
 
 /**
- * The run's outcome, once its last work has ended like `last`. Decided by what was recorded, never by a text. `error`:
- * what its turn threw while it was being stopped. That of a call stays with the call.
+ * The run's outcome, once its last work has ended with `last`. Derived from what was recorded, never from a text.
+ * `error`: what its turn threw while it was being stopped. The error of a call stays with the call.
  */
 function runSettled(run: Run, last: Outcome, name: string, error?: Failure): Event {
   return settledRun(run, outcomeOf(run, last, name, error));
@@ -316,14 +320,14 @@ function cancelled({ reason }: Stopping, abandoned: readonly string[], error: Fa
   return { kind: "cancelled", reason, ...named, ...(error === undefined ? {} : { error }) };
 }
 
-/** Nobody cancelled this run, so it is not cancelled, whatever its work says of itself. */
+/** This run was not cancelled, so its outcome is not `cancelled`, whatever its work reports. */
 const uncancelled = (last: Outcome): Outcome =>
   last.kind === "completed" || last.kind === "failed" ? last : stoppedByItself;
 
 const stoppedByItself: Outcome = {
   kind: "failed",
   code: "turn_stopped",
-  message: "The turn ended as cancelled, but nobody had cancelled it.",
+  message: "The turn ended as cancelled, but was not cancelled.",
 };
 
 const SHUTDOWN: Outcome = { kind: "cancelled", reason: { kind: "shutdown" } };
@@ -333,7 +337,7 @@ const DENIED: Outcome = { kind: "failed", code: "denied", message: "Not carried 
 const TOO_MANY: Outcome = {
   kind: "failed",
   code: "too_many_calls",
-  message: `Not carried out: more than ${CALLS_LIVE_MAX} calls would go on at once.`,
+  message: `Not carried out: more than ${CALLS_LIVE_MAX} calls would be live.`,
 };
 
 const crashLoop = (attempts: number): Outcome => ({
@@ -342,10 +346,10 @@ const crashLoop = (attempts: number): Outcome => ({
   message: `Its worker vanished ${attempts} times while it ran. It is not started again.`,
 });
 
-/** Facts, and what to tell whoever asked. An empty list of facts is an answer: nothing changes. */
+/** The events of a command, and its answer. Without events, the command changes nothing. */
 export interface Decided<A> {
   readonly events: readonly Event[];
-  /** What is kept besides the log, written together with the facts. */
+  /** Memo changes, written atomically with the events. */
   readonly memos?: readonly MemoChange[];
   readonly answer: A;
 }

@@ -1,4 +1,4 @@
-// The policy of what a background process has to tell: who is told, once; and what begins a run that nobody asked for.
+// The policy of results of background processes: who receives them, once; and which begin a run.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -57,7 +57,7 @@ const told = (id: ProcessId): InboxItem => ({
 });
 const gone = (id: ProcessId): InboxItem => ({
   kind: "result",
-  text: `The background process ${id} (make) is gone with the server it ran under. How far it came is not known.`,
+  text: `The background process ${id} (make) ended with the server that ran it. How far it got is unknown.`,
   data: { processId: id, outcome: "lost" },
 });
 const over = (id: ProcessId) => processSettled(id, completed, { exit: { code: 0 } });
@@ -72,20 +72,20 @@ const stopped = cancelledBy(user);
 const turnSettled = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, text: "" } as const;
 
 const live = given(...running("run_a"));
-/** A run that is busy with a turn and a call, and something in the background. */
+/** A run with a live turn and a live call, and a background process. */
 const busy = live.and(call("call_a.1"), beginProcess());
-/** The call waits for what goes on in the background, which has ended now. */
+/** The call waits for the background process, which has ended now. */
 const held = busy.and(settleFor("call_a.1", first));
 const kept = live.and(settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })), beginProcess());
 const idle = given(beginProcess());
 const wakesIn = ({ events }: Given) => events.filter((event) => event.type === "run.accepted" && event.wake === true);
 const takenIn = ({ events }: Given) => events.flatMap((event) => (event.type === "inbox.taken" ? event.items : []));
 
-describe("G22: a background process tells its result once", () => {
+describe("G22: a background process reports its result once", () => {
   test.each([
     ["wake", { wake: true }],
     ["next-turn", {}],
-  ] as const)("into the inbox, behind its end: %s", (feedback, more) => {
+  ] as const)("to the inbox, after its end: %s", (feedback, more) => {
     live
       .and(beginProcess("ses_1", feedback))
       .when(settleProcess(first))
@@ -97,12 +97,12 @@ describe("G22: a background process tells its result once", () => {
       .then(processSettled(first, lost), fed(first, more, gone(first)));
   });
 
-  test("also if it was begun in a call and detached", () => {
+  test("even if it was begun in a call and detached", () => {
     const past = live.and(call("call_a.1"), beginProcess("call_a.1", "silent"), detachProcess(first, "next-turn"));
     past.when(settleProcess(first)).then(over(first), fed(first, {}));
   });
 
-  test("not if nobody wants to hear of it, nor if it is a call's own", () => {
+  test("not if it is silent, nor if it belongs to a call", () => {
     live.and(beginProcess("ses_1", "silent")).when(settleProcess(first)).then(over(first));
     live.and(call("call_a.1"), beginProcess("call_a.1")).when(settleProcess(first)).then(over(first));
   });
@@ -116,7 +116,7 @@ describe("G22: a background process tells its result once", () => {
     busy.when(settleProcess(first, { failed: failure })).then(processSettled(first, { kind: "failed", ...failure }));
   });
 
-  test("but it does if it had ended before the cancel could reach it", () => {
+  test("if it had ended before the cancel reached it", () => {
     busy.and(cancelProcess(first)).when(settleProcess(first)).then(over(first), fed(first));
     busy.and(settleProcess(first)).when(cancelProcess(first)).then().answers({ kind: "unknown" });
   });
@@ -127,7 +127,7 @@ describe("G22: a background process tells its result once", () => {
     }
   });
 
-  test("a closed session is told nothing, and the log says that something was dropped", () => {
+  test("not to a closed session, whose log records the drop", () => {
     const closing = idle.and(close());
     const drop = { dropped: true } as const;
     closing.when(settleProcess(first)).then(processSettled(first, completed, { exit: { code: 0 }, ...drop }));
@@ -138,7 +138,7 @@ describe("G22: a background process tells its result once", () => {
     silent.when(settleProcess(first)).then(over(first));
   });
 
-  test("after a crash it is told that nothing is known", () => {
+  test("after a crash, as unknown", () => {
     live
       .and(beginProcess("ses_1", "next-turn"))
       .when(recover())
@@ -155,11 +155,11 @@ describe("G22: a background process tells its result once", () => {
   });
 });
 
-describe("the words", () => {
+describe("the text", () => {
   const one = { phase: "running", id: first, owner: "ses_1", feedback: "wake", title: "make -j 8" } as const;
   const output = { bytes: 12, stdoutBytes: 12, stderrBytes: 0, tail: "all built", dir: "out/1" };
 
-  test("say how it ended, after how long, and what it said last", () => {
+  test("has the outcome, the duration, and the end of the output", () => {
     const end = { processId: first, exit: { code: 2 }, durationMs: 1_234, output };
     expect(feedbackItem(one, end, completed)).toEqual({
       kind: "result",
@@ -170,7 +170,7 @@ describe("the words", () => {
     });
   });
 
-  test("say if it was a signal, and if it wrote nothing", () => {
+  test("names a signal, and an empty output", () => {
     const silence = { bytes: 0, stdoutBytes: 0, stderrBytes: 0, tail: "" };
     const end = { processId: first, exit: { signal: "SIGSEGV" }, output: silence };
     expect(feedbackItem(one, end, completed)).toEqual({
@@ -180,7 +180,7 @@ describe("the words", () => {
     });
   });
 
-  test("say if nobody knows its exit code", () => {
+  test("reports an unknown exit code", () => {
     expect(feedbackItem(one, { processId: first }, completed)).toEqual({
       kind: "result",
       text: "The background process proc_1.1 (make -j 8) ended by itself with exit code unknown.",
@@ -188,7 +188,7 @@ describe("the words", () => {
     });
   });
 
-  test("name the command on one line, cut where it is too long to be read", () => {
+  test("names the command on one line, cut to a readable length", () => {
     expect(titleOf(["git", "commit", "-m", "one\ntwo"])).toBe("git commit -m one two");
     expect(titleOf("  ls\t-l \n")).toBe("ls -l");
     expect(titleOf("ls \t\n  -l")).toBe("ls -l");
@@ -200,28 +200,28 @@ describe("the words", () => {
   });
 });
 
-describe("G22: whoever waited for a result is not told it again", () => {
+describe("G22: a waiter that received a result does not receive it again", () => {
   test("the result is held for the call that waits", () => {
     busy.when(settleFor("call_a.1", first)).then(over(first), fed(first, { heldBy: "call_a.1", wake: true }));
   });
 
-  test("not for one that has ended meanwhile, or was never there", () => {
+  test("not for a call that has ended by now, or never existed", () => {
     busy.and(settleCall("call_a.1")).when(settleFor("call_a.1", first)).then(over(first), fed(first));
     const other = busy.and(call("call_a.2"), settleCall("call_a.1"));
     other.when(settleFor("call_a.1", first)).then(over(first), fed(first));
     idle.when(settleFor("call_a.1", first)).then(over(first), fed(first), wokenRun("run_1.w5"));
   });
 
-  test("while it is held no turn is told; what else is there is", () => {
+  test("while it is held no turn takes it; other items are taken", () => {
     held.when(take("turn_a.1")).then().answers([]);
     const more = held.and(post("news"));
     more.when(take("turn_a.1")).then(itemsTaken("turn_a.1", item("news")));
     expect(more.and(take("turn_a.1")).lane.inbox).toMatchObject([{ processId: first, heldBy: "call_a.1" }]);
-    // Another turn cannot begin while the call goes on, so there is nobody else to tell.
+    // Another turn cannot begin while the call is live, so no other receiver exists.
     held.when(settleTurn("turn_a.1", { next: "turn" })).then({ ...turnSettled, next: "turn" });
   });
 
-  test("once the call has told it, it is gone", () => {
+  test("once the call has returned it, it is removed", () => {
     const past = held.and(settleTurn("turn_a.1", { next: "turn" }));
     past
       .when(settleCall("call_a.1", { heard: [first] }))
@@ -233,7 +233,7 @@ describe("G22: whoever waited for a result is not told it again", () => {
     ["failed", failed],
     ["was stopped", stopped],
     ["is lost", lost],
-  ] as const)("a call that %s has told nothing, whatever it says", (_, outcome) => {
+  ] as const)("a call that %s has not received it, whatever it reports", (_, outcome) => {
     held
       .and(cancelCall("call_a.1"))
       .when(settleCall("call_a.1", { outcome, heard: [first] }))
@@ -242,19 +242,19 @@ describe("G22: whoever waited for a result is not told it again", () => {
     past.when(take("turn_a.1")).then(itemsTaken("turn_a.1", told(first)));
   });
 
-  test("a call that ends without having told it leaves it to the next turn", () => {
+  test("a call that ends without having received it leaves it to the next turn", () => {
     held
       .and(settleTurn("turn_a.1", { next: "turn" }))
       .when(settleCall("call_a.1"))
       .then(callSettled("call_a.1"), itemsTaken("turn_a.2", told(first)), turnRequested("run_a", "turn_a.2"));
   });
 
-  test("a call may tell what was there before it asked", () => {
+  test("a call may receive what was in the inbox before", () => {
     const past = busy.and(settleProcess(first), settleCall("call_a.1", { heard: [first] }));
     expect(past.lane.inbox).toEqual([]);
   });
 
-  test("it tells only what it names", () => {
+  test("it receives only what it names", () => {
     const two = busy.and(beginProcess(), post("news"), settleFor("call_a.1", first), settleFor("call_a.1", second));
     expect(two.and(settleCall("call_a.1", { heard: [second] })).lane.inbox).toMatchObject([
       { item: item("news") },
@@ -262,11 +262,11 @@ describe("G22: whoever waited for a result is not told it again", () => {
     ]);
   });
 
-  test("the worker vanishes before the call could tell: the next turn is told", () => {
+  test("if the worker vanishes before the call returns it, the next turn takes it", () => {
     expect(takenIn(held.and(recover()))).toEqual([told(first)]);
   });
 
-  test("a call that is begun again after the crash still has its say", () => {
+  test("a call that is begun again after the crash can still return it", () => {
     const waiting = kept.and(settleFor("call_a.1", first));
     for (const cut of [[recover()], [park, recover()]]) {
       const past = waiting.and(...cut);
@@ -279,12 +279,12 @@ describe("G22: whoever waited for a result is not told it again", () => {
   });
 });
 
-describe("G22: a turn that waited for a result is not told it again", () => {
+describe("G22: a turn that waited for a result does not receive it again", () => {
   const alone = live.and(beginProcess());
-  /** The turn waits for what goes on in the background, which has ended now. */
+  /** The turn waits for the background process, which has ended now. */
   const awaited = alone.and(settleFor("turn_a.1", first));
 
-  test("the result is held for the turn that waits, also beside a call", () => {
+  test("the result is held for the turn that waits, even beside a call", () => {
     alone.when(settleFor("turn_a.1", first)).then(over(first), fed(first, { heldBy: "turn_a.1", wake: true }));
     busy.when({ ...settleFor("turn_a.1", first), waiters: ["turn_a.1", "call_a.1"] }).then(over(first), {
       ...fed(first, { heldBy: "turn_a.1", wake: true }),
@@ -292,20 +292,20 @@ describe("G22: a turn that waited for a result is not told it again", () => {
     } as Event);
   });
 
-  test("not for one that is over, or was never there", () => {
+  test("not for a turn that is over, or never existed", () => {
     const next = alone.and(settleTurn("turn_a.1", { next: "turn" }));
     next.when(settleFor("turn_a.1", first)).then(over(first), fed(first));
     idle.when(settleFor("turn_a.1", first)).then(over(first), fed(first), wokenRun("run_1.w5"));
   });
 
-  test("while it goes on it does not take the result in; what else is there it does", () => {
+  test("while it is live it does not take the result in; it takes other items", () => {
     awaited.when(take("turn_a.1")).then().answers([]);
     const more = awaited.and(post("news"));
     more.when(take("turn_a.1")).then(itemsTaken("turn_a.1", item("news")));
     expect(more.and(take("turn_a.1")).lane.inbox).toMatchObject([{ processId: first, heldBy: "turn_a.1" }]);
   });
 
-  test("once it has completed, neither its next turn nor the next run is told, and no run is begun for it", () => {
+  test("once it has completed, neither its next turn nor the next run receives it, and no run is begun for it", () => {
     awaited
       .when(settleTurn("turn_a.1", { next: "turn", heard: [first] }))
       .then({ ...turnSettled, next: "turn", heard: [first] }, turnRequested("run_a", "turn_a.2"));
@@ -313,7 +313,7 @@ describe("G22: a turn that waited for a result is not told it again", () => {
     expect([past.lane.inbox, wakesIn(past)]).toEqual([[], []]);
   });
 
-  test("one that completes without having been told it leaves it to the next turn", () => {
+  test("a turn that completes without having received it leaves it to the next turn", () => {
     awaited
       .when(settleTurn("turn_a.1", { next: "turn" }))
       .then({ ...turnSettled, next: "turn" }, itemsTaken("turn_a.2", told(first)), turnRequested("run_a", "turn_a.2"));
@@ -323,17 +323,17 @@ describe("G22: a turn that waited for a result is not told it again", () => {
     ["failed", failed],
     ["was stopped", stopped],
     ["is lost", lost],
-  ] as const)("one that %s leaves it to the next turn, whatever it says", (_, outcome) => {
+  ] as const)("a turn that %s leaves it to the next turn, whatever it reports", (_, outcome) => {
     const past = awaited.and(cancelRun("run_a"), settleTurn("turn_a.1", { outcome, heard: [first] }));
     expect(past.events.find(({ type }) => type === "turn.settled")).not.toHaveProperty("heard");
     expect(takenIn(past.and(...running("run_b")))).toEqual([told(first)]);
   });
 
-  test("the worker vanishes, or sets the run down: the turn it is taken up with is told", () => {
+  test("if the worker vanishes or parks the run, the turn that continues it takes it", () => {
     for (const cut of [[recover()], [park, recover()]]) expect(takenIn(awaited.and(...cut))).toEqual([told(first)]);
   });
 
-  test("a call that waited too still holds it, if the turn has not been told", () => {
+  test("a call that waited too still holds it, if the turn has not received it", () => {
     const both = { ...settleFor("turn_a.1", first), waiters: ["turn_a.1", "call_a.1"] } as const;
     const past = busy.and(both, settleTurn("turn_a.1", { next: "turn" }));
     expect(takenIn(past)).toEqual([]);
@@ -341,8 +341,8 @@ describe("G22: a turn that waited for a result is not told it again", () => {
   });
 });
 
-describe("a result that wants to be heard begins a run", () => {
-  test("if nothing goes on and nothing waits, in the same moment", () => {
+describe("a result with `wake` begins a run", () => {
+  test("if no run is live or waiting, in the same decision", () => {
     idle.when(settleProcess(first)).then(over(first), fed(first), wokenRun("run_1.w5")).answers("recorded");
     const woken = idle.and(settleProcess(first));
     woken
@@ -354,7 +354,7 @@ describe("a result that wants to be heard begins a run", () => {
       );
   });
 
-  test("not if it only waits for the next turn", () => {
+  test("not if its feedback is `next-turn`", () => {
     given(beginProcess("ses_1", "next-turn")).when(settleProcess(first)).then(over(first), fed(first, {}));
   });
 
@@ -367,7 +367,7 @@ describe("a result that wants to be heard begins a run", () => {
     expect(wakesIn(begun.and(settleTurn("turn_1.w6.1")))).toHaveLength(1);
   });
 
-  test("one run for all that a crash has ended", () => {
+  test("one run for all results of a crash", () => {
     given(beginProcess(), beginProcess())
       .when(recover())
       .then(
@@ -379,7 +379,7 @@ describe("a result that wants to be heard begins a run", () => {
       );
   });
 
-  test("not while a run is live: its next turn is told, and then nobody else", () => {
+  test("not while a run is live: its next turn takes it, and no other", () => {
     const past = busy.and(settleProcess(first), settleCall("call_a.1"));
     past
       .when(settleTurn("turn_a.1", { next: "turn" }))
@@ -387,7 +387,7 @@ describe("a result that wants to be heard begins a run", () => {
     expect(wakesIn(past.and(settleTurn("turn_a.1", { next: "turn" }), settleTurn("turn_a.2")))).toEqual([]);
   });
 
-  test("but as soon as that ends without another turn, however it ends", () => {
+  test("as soon as that run ends without another turn, however it ends", () => {
     const waiting = live.and(beginProcess(), settleProcess(first));
     waiting
       .when(settleTurn("turn_a.1"))
@@ -402,21 +402,21 @@ describe("a result that wants to be heard begins a run", () => {
     expect(wakesIn(waiting.and(post("news"), settleTurn("turn_a.1")))).toHaveLength(1);
   });
 
-  test("not while others wait: the next of them is told", () => {
+  test("not while other runs wait: the next of them takes it", () => {
     const queued = given(beginProcess(), accept("run_b"), settleProcess(first));
     expect(wakesIn(queued)).toEqual([]);
     expect(takenIn(queued.and(start))).toEqual([told(first)]);
     expect(wakesIn(queued.and(start, settleTurn("turn_b.1")))).toEqual([]);
   });
 
-  test("but if the last of them is withdrawn", () => {
+  test("if the last waiting run is withdrawn", () => {
     given(beginProcess(), accept("run_b"), accept("run_c"), settleProcess(first), cancelRun("run_c"))
       .when(cancelRun("run_b"))
       .then(runSettled("run_b", stopped), wokenRun("run_1.w9"))
       .answers({ kind: "withdrawn" });
   });
 
-  test("not if a steer goes back to the queue: that one is told", () => {
+  test("not if a steer is requeued: that run takes it", () => {
     live
       .and(beginProcess(), accept("run_s", { delivery: "steer" }), settleProcess(first))
       .when(settleTurn("turn_a.1"))
@@ -427,7 +427,7 @@ describe("a result that wants to be heard begins a run", () => {
       );
   });
 
-  test("not while a run is parked: the turn it is taken up with is told", () => {
+  test("not while a run is parked: the turn that continues it takes it", () => {
     const parked = live.and(beginProcess(), park, settleProcess(first));
     expect(wakesIn(parked)).toEqual([]);
     expect(takenIn(parked.and(recover()))).toEqual([told(first)]);
@@ -439,13 +439,13 @@ describe("a result that wants to be heard begins a run", () => {
     expect(wakesIn(waiting.and(cancelRun("run_a"), close(), settleTurn("turn_a.1")))).toEqual([]);
   });
 
-  test("not if the one who waited has told it", () => {
+  test("not if the waiter has returned it", () => {
     const past = held.and(settleCall("call_a.1", { heard: [first] }), settleTurn("turn_a.1"));
     expect(wakesIn(past)).toEqual([]);
     expect(wakesIn(held.and(settleCall("call_a.1"), settleTurn("turn_a.1")))).toHaveLength(1);
   });
 
-  test("G2: also behind a request with a key, and once", () => {
+  test("G2: once, even after a request with a key", () => {
     const once = { key: "k", content: "c" };
     const past = given(beginProcess(), accept("run_b"), settleProcess(first));
     past.when({ ...cancelRun("run_b"), once }).then(runSettled("run_b", stopped), wokenRun("run_1.w7"), {
@@ -460,7 +460,7 @@ describe("a result that wants to be heard begins a run", () => {
   });
 });
 
-describe("a cancel keeps a session from waking", () => {
+describe("a cancel prevents results from beginning a run", () => {
   const waiting = live.and(beginProcess(), settleProcess(first));
   const quiet = (past: Given, before = 0): void => {
     expect(wakesIn(past)).toHaveLength(before);
@@ -468,7 +468,7 @@ describe("a cancel keeps a session from waking", () => {
     expect(takenIn(past.and(...running("run_b")))).toEqual([told(first)]);
   };
 
-  test("of the session: what is there is told at the next turn that somebody asks for", () => {
+  test("of the session: items wait for the next turn that a client requests", () => {
     quiet(waiting.and(cancelSession(), settleTurn("turn_a.1")));
     quiet(waiting.and(cancelSessionOnly(), settleTurn("turn_a.1")));
     quiet(given(beginProcess(), accept("run_a"), settleProcess(first), cancelSession()));
@@ -488,14 +488,14 @@ describe("a cancel keeps a session from waking", () => {
     stopping.and(cancelSession()).when(cancelSession()).then();
   });
 
-  test("of the run that was begun for it: nothing begins another", () => {
+  test("of the run that was begun for them: no other is begun", () => {
     const woken = idle.and(settleProcess(first));
     woken.when(cancelRun("run_1.w5")).then(runSettled("run_1.w5", stopped)).answers({ kind: "withdrawn" });
     quiet(woken.and(cancelRun("run_1.w5")), 1);
     quiet(woken.and(cancelSession()), 1);
   });
 
-  test("but not from what ends after it", () => {
+  test("not for results that come after it", () => {
     const two = live.and(beginProcess(), beginProcess(), settleProcess(first), cancelSessionOnly());
     const over = two.and(settleTurn("turn_a.1"));
     expect(wakesIn(over)).toEqual([]);
@@ -503,7 +503,7 @@ describe("a cancel keeps a session from waking", () => {
     expect(takenIn(over.and(settleProcess(second), start))).toEqual([told(first), told(second)]);
   });
 
-  test("of a run does not: only that run was meant", () => {
+  test("not if it cancels a run only", () => {
     const past = waiting.and(cancelRun("run_a"));
     past
       .when(settleTurn("turn_a.1", { outcome: stopped }))
@@ -516,30 +516,30 @@ describe("a cancel keeps a session from waking", () => {
   });
 });
 
-describe("G22: a background process that nobody stopped who could tell of it is reported", () => {
+describe("G22: the end of a background process that no component reports otherwise is reported", () => {
   const limit = { kind: "timeout", limitMs: 1_500 } as const;
   const limited = given(beginProcess(), cancelProcess(first, limit));
 
-  test("one that its time limit ended, with what ended it, and it begins a run", () => {
+  test("an end by its time limit, with the limit, which begins a run", () => {
     const { inbox, queue } = limited.and(stopProcess(first)).lane;
     expect(inbox).toMatchObject([{ processId: first, item: { kind: "result", data: { outcome: "cancelled" } } }]);
     expect(inbox[0]?.item.text).toContain("was stopped by its time limit of 1500 ms");
     expect(queue).toHaveLength(1);
   });
 
-  test("one that a rule of the host ended, but it begins no run", () => {
+  test("an end by a rule of the host, which begins no run", () => {
     const { inbox, queue } = given(beginProcess(), cancelProcess(first, policy), stopProcess(first)).lane;
     expect(inbox[0]?.item.text).toContain("was stopped by a rule of the host: too expensive");
     expect(queue).toEqual([]);
   });
 
-  test("G11: one that its limit had stopped when the session was cancelled begins no run", () => {
+  test("G11: an end by its limit before the session was cancelled begins no run", () => {
     const { inbox, queue } = limited.and(accept("run_a"), cancelSession(), stopProcess(first)).lane;
     expect(inbox).toHaveLength(1);
     expect(queue).toEqual([]);
   });
 
-  test("not one that a person stopped", () => {
+  test("not an end by a user's stop", () => {
     expect(given(beginProcess(), cancelProcess(first), stopProcess(first)).lane.inbox).toEqual([]);
   });
 });
@@ -552,6 +552,6 @@ test("a full inbox refuses neither a command of a call nor a process that does n
   const busy = given(...running("run_a"), call("call_a.1")).and(...posts);
   const foreground = busy.when(beginProcess("call_a.1", "silent"));
   foreground.then(processRequested(first, "call_a.1", "silent"));
-  // Nor is it moved to where its result would find no place: its call goes on waiting.
+  // Nor is it moved to where its result would have no room: its call keeps waiting.
   foreground.after.when({ type: "detach-process", processId: first, feedback: "wake" }).then().answers("late");
 });

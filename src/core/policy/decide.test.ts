@@ -35,7 +35,7 @@ const interrupt = (runId: RunId): Accept => accept(runId, { delivery: "interrupt
 const receipt = { kind: "accepted", joined: "queue", repeated: false } as const;
 
 describe("create", () => {
-  test("a session is created once, at the beginning of its log", () => {
+  test("a session is created once, with the first event of its log", () => {
     givenNoSession()
       .when({ type: "create" })
       .then({ type: "session.created", sessionId: "ses_1" })
@@ -48,7 +48,7 @@ describe("create", () => {
       .then({ type: "session.created", sessionId: "ses_1", title: "Chores" });
   });
 
-  test("its directory is kept, in its log and for as long as it lasts", () => {
+  test("its directory is kept, in its log and in its lane", () => {
     const made = givenNoSession().and({ type: "create", cwd: "/srv/shop" });
     expect(made.events).toEqual([{ type: "session.created", sessionId: "ses_1", cwd: "/srv/shop" }]);
     expect(made.and(accept("run_a"), cancelSession(), close()).lane.cwd).toBe("/srv/shop");
@@ -56,7 +56,7 @@ describe("create", () => {
     made.when({ type: "create", cwd: "/elsewhere" }).then().answers({ kind: "existed", seq: 1 });
   });
 
-  test("creating it again changes nothing, and says so", () => {
+  test("creating it again changes nothing, and the answer is `existed`", () => {
     given(accept("run_a")).when({ type: "create", title: "Other" }).then().answers({ kind: "existed", seq: 1 });
   });
 
@@ -66,7 +66,7 @@ describe("create", () => {
 });
 
 describe("accept", () => {
-  test("G1: a prompt is recorded whole, and the receipt says where", () => {
+  test("G1: a prompt is recorded whole, and the receipt has its position", () => {
     const prompt = { text: "hello", data: { model: "small" } };
     const command = accept("run_a", { prompt, key: "k", content: "digest" });
     given()
@@ -75,7 +75,7 @@ describe("accept", () => {
       .answers({ ...receipt, runId: "run_a", seq: 2, ahead: 0 });
   });
 
-  test("what the store knew of the key is not recorded", () => {
+  test("the store's knowledge of the key is not recorded", () => {
     const earlier = { runId: "run_z", acceptedAt: 2, content: undefined } as const;
     const { events } = decide(given().lane, accept("run_a", { earlier }));
     expect(events).toEqual([]);
@@ -94,7 +94,7 @@ describe("accept", () => {
       .answers({ ...receipt, runId: "run_b", seq: 7, ahead: 1 });
   });
 
-  test("G3: a session that nobody created refuses, and leaves no record", () => {
+  test("G3: a session that was never created refuses, and leaves no record", () => {
     givenNoSession()
       .when(accept("run_a"))
       .then()
@@ -141,7 +141,7 @@ describe("accept", () => {
       });
   });
 
-  test("the live run's prompt does not count against the queue", () => {
+  test("the prompt of the live run does not count towards the queue's limit", () => {
     const text = "x".repeat(QUEUE_BYTES_MAX);
     const big = accept("run_b", { prompt: { text } });
     given(accept("run_a", { prompt: { text } }), start)
@@ -185,7 +185,7 @@ describe("idempotency", () => {
       });
   });
 
-  test("prompts without keys are never taken for each other", () => {
+  test("prompts without keys are never duplicates of each other", () => {
     const { lane } = given(accept("run_a", { content: "same" }));
     const { events, answer } = decide(lane, accept("run_b", { content: "same" }));
     expect(events).toMatchObject([{ type: "run.accepted", runId: "run_b" }]);
@@ -204,7 +204,7 @@ describe("idempotency", () => {
       .answers({ ...receipt, runId: "run_a", seq: 2, ahead: 0, repeated: true });
   });
 
-  test("a repeated request counts anew what is before its run", () => {
+  test("a repeated request gets the current number of runs before its run", () => {
     const behind = given(...running("run_live"), accept("run_x"), first);
     behind
       .when(again)
@@ -230,14 +230,14 @@ describe("idempotency", () => {
       .answers({ ...receipt, joined: "steer", runId: "run_a", seq: 5, ahead: 1, repeated: true });
   });
 
-  test("G2: a repeated request is told of its own run, not of a steer that waits beside it", () => {
+  test("G2: a repeated request gets the state of its own run, not of a waiting steer", () => {
     given(...running("run_live"), steer("run_s"), first)
       .when(again)
       .then()
       .answers({ ...receipt, runId: "run_a", seq: 6, ahead: 1, repeated: true });
   });
 
-  test("G2: a run that settled long ago still stands under its key, also in a closed session", () => {
+  test("G2: a run that settled long ago still has its key, even in a closed session", () => {
     const earlier = { runId: "run_z", acceptedAt: 7, content: "same" } as const;
     for (const past of [given(), given(close())]) {
       past
@@ -255,7 +255,7 @@ describe("idempotency", () => {
       });
   });
 
-  test("what stands in the lane is believed before what the store remembers", () => {
+  test("the lane takes precedence over what the store remembers", () => {
     const earlier = { runId: "run_z", acceptedAt: 7, content: "other" } as const;
     given(first)
       .when({ ...again, earlier })
@@ -283,7 +283,7 @@ describe("deliveries", () => {
     expect(decide(past.lane, steer("run_s")).answer).toMatchObject({ joined: "queue" });
   });
 
-  test("G5: an interrupt cancels the live run, naming itself, and runs before the queue", () => {
+  test("G5: an interrupt cancels the live run, with its own id as the reason, and runs before the queue", () => {
     const asked = given(...running("run_a"), accept("run_b")).when(interrupt("run_i"));
     asked
       .then(accepted(interrupt("run_i")), cancelRequested("run_a", { kind: "superseded", by: "run_i" }))
@@ -298,7 +298,7 @@ describe("deliveries", () => {
     expect(asked.after.lane.queue.map((run) => run.id)).toEqual(["run_i", "run_j", "run_b"]);
   });
 
-  test("an interrupt of an idle session is simply next", () => {
+  test("an interrupt of an idle session is the next run", () => {
     given()
       .when(interrupt("run_i"))
       .then(accepted(interrupt("run_i")));
@@ -317,7 +317,7 @@ describe("deliveries", () => {
     expect(asked.after.lane.live).toBeUndefined();
   });
 
-  test("an interrupt of a parked run has nothing before it: the parked run ended in the same moment", () => {
+  test("an interrupt of a parked run has nothing before it: the parked run ended in the same decision", () => {
     given(...running("run_a"), park)
       .when(interrupt("run_i"))
       .answers({ ...receipt, runId: "run_i", seq: 7, ahead: 0 });
@@ -382,7 +382,7 @@ describe("start", () => {
 describe("steers", () => {
   const steered = given(...running("run_a"), steer("run_s"), steer("run_t"));
 
-  test("G5: the turn that asks takes all that wait, in their order, and each gets its own outcome", () => {
+  test("G5: the requesting turn takes all that wait, in order, and each has its own outcome", () => {
     steered
       .when({ type: "take", turnId: "turn_a.1" })
       .then(...taken("run_s", "run_a", "turn_a.1"), ...taken("run_t", "run_a", "turn_a.1"))
@@ -402,14 +402,14 @@ describe("steers", () => {
     past.when({ type: "take", turnId }).then().answers([]);
   });
 
-  test("a take with nothing waiting records nothing", () => {
+  test("a take with no waiting steers records nothing", () => {
     given(...running("run_a"))
       .when({ type: "take", turnId: "turn_a.1" })
       .then()
       .answers([]);
   });
 
-  test("G5: the next turn takes in what waits for it", () => {
+  test("G5: the next turn takes in waiting steers", () => {
     const end = settleTurn("turn_a.1", { next: "turn" });
     steered
       .when(end)
@@ -435,7 +435,7 @@ describe("steers", () => {
     expect(past.and(end).lane.steers).toEqual([]);
   });
 
-  test("steers wait on while their run is being stopped", () => {
+  test("steers keep waiting while their run is being stopped", () => {
     steered.when(cancelRun("run_a")).then(cancelRequested("run_a"));
   });
 
@@ -463,7 +463,7 @@ describe("requests under a key", () => {
   const once = { key: "k", content: "c" };
   const cancel = { ...cancelSession(), once };
 
-  test("G2: what was answered is recorded behind the facts it speaks of", () => {
+  test("G2: the answer is recorded after the events it refers to", () => {
     const answer = { kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] } as const;
     const { events } = decide(given(accept("run_a")).lane, cancel);
     expect(events.at(-1)).toEqual({ type: "request.answered", ...once, answer });
@@ -484,7 +484,7 @@ describe("requests under a key", () => {
       .answers({ kind: "withdrawn", runs: [{ runId: "run_a", receipt: { kind: "withdrawn" } }] });
   });
 
-  test("G2: an answer that is a name or a list is kept as well", () => {
+  test("G2: an answer that is a string or a list is kept as well", () => {
     given(accept("run_a"))
       .when({ type: "start", once })
       .then({ type: "run.started", runId: "run_a" }, turnRequested("run_a", "turn_a.1"), {
@@ -498,18 +498,18 @@ describe("requests under a key", () => {
       .answers([]);
   });
 
-  test("G7: a repeated cancel covers what the first one covered, and nobody who came between", () => {
+  test("G7: a repeated cancel covers what the first one covered, and no run accepted in between", () => {
     const past = given(...running("run_a"), cancel, accept("run_b"));
     const { answer } = decide(given(...running("run_a")).lane, cancel);
     past.when(cancel).then().answers(answer);
     expect(past.lane.queue.map((run) => run.id)).toEqual(["run_b"]);
   });
 
-  test("G3: nothing is remembered of a session that nobody created", () => {
+  test("G3: nothing is kept for a session that was never created", () => {
     givenNoSession().when(cancel).then().answers({ kind: "unknown", runs: [] });
   });
 
-  test("G3: a refusal that may pass is not remembered: the same request may succeed later", () => {
+  test("G3: a temporary refusal is not kept: the same request may succeed later", () => {
     const text = "x".repeat(QUEUE_BYTES_MAX - 20);
     const full = given(accept("run_a", { prompt: { text } }), accept("run_b"));
     const edit = { type: "edit", runId: "run_b", prompt: { text: "x".repeat(30) }, once } as const;

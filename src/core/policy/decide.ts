@@ -1,5 +1,6 @@
-// The whole policy of a lane: for every command, the facts that follow and what the asker is told.
-// Pure and synchronous: nothing here can be interrupted half-way, so even "at the same moment" has an order, the log's.
+// The policy of a lane: the events and the answer of every command.
+// Pure and synchronous: no command can be interrupted half-way, so simultaneous commands have an order, that of the
+// log.
 
 import { MEMOS_PER_ACTOR_MAX, QUEUE_BYTES_MAX, QUEUE_RUNS_MAX } from "../limits.ts";
 import { type CancelKey, type CancelReason, type Covered, isMeant, type SessionReceipt } from "../model/cancel.ts";
@@ -94,7 +95,7 @@ const deciders: Deciders = {
   park: (lane) => unasked(lane, lane.live === undefined ? [] : parkRun(lane.live)),
 };
 
-/** The facts that follow. An empty list is an answer too: nothing changes. */
+/** The events and the answer of a command. Without events, the command changes nothing. */
 export function decide<C extends Command>(lane: Lane, command: C): Decided<Answers[C["type"]]> {
   // The table is typed per command; TypeScript cannot follow the correlation through an index.
   const decider = deciders[command.type] as unknown as (lane: Lane, command: C) => Decided<Answers[C["type"]]>;
@@ -121,7 +122,7 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
   const events: Event[] = [{ type: "run.accepted", runId, prompt, delivery, ...named }];
   const name = promptMemoName(command);
   const memo = name === undefined ? undefined : lane.memos.get(name);
-  // Cancelled before it arrived: it is over, and has interrupted nothing.
+  // Cancelled before it arrived: it settles at once, and interrupts nothing.
   // @fault memo-not-honoured
   if (memo?.kind === "prompt")
     return {
@@ -164,15 +165,15 @@ function accepted(lane: Lane, command: Accept): Accepted {
   };
 }
 
-/** A parked run that is interrupted ends in the same moment. */
+/** An interrupted parked run ends in the same decision. */
 const isLive = (lane: Lane, delivery: Accept["delivery"]): boolean =>
   lane.live !== undefined && !(lane.live.phase === "parked" && delivery === "interrupt");
 
 type KnownRequest = NonNullable<Accept["earlier"]>;
 
-/** The run that already stands under this id or key, wherever it is. */
+/** The run that has this id or key already, live, waiting or settled. */
 function earlierUnder(lane: Lane, { runId, key, earlier }: Accept): KnownRequest | undefined {
-  for (const run of everyone(lane)) {
+  for (const run of openRuns(lane)) {
     // @fault duplicate-key-runs-twice:decided
     if (run.id === runId || (key !== undefined && run.key === key)) {
       return { runId: run.id, acceptedAt: run.acceptedAt, content: run.content };
@@ -187,7 +188,7 @@ export function repeat(lane: Lane, known: KnownRequest, content: string | undefi
   return standing(lane, known);
 }
 
-/** Where a run that was accepted before stands now. */
+/** The receipt of a run that was accepted before, with its current place. */
 export function standing(lane: Lane, known: KnownRequest): Accepted {
   const steer = lane.steers.some((run) => run.id === known.runId);
   const place = lane.queue.findIndex((run) => run.id === known.runId);
@@ -203,7 +204,7 @@ export function standing(lane: Lane, known: KnownRequest): Accepted {
   };
 }
 
-/** Covers everything accepted so far and nothing accepted later: whoever is in the state now, by name. */
+/** Covers exactly the runs in the current state, by id: everything accepted so far, and nothing accepted later. */
 function cancelSession(
   lane: Lane,
   reason: CancelReason,
@@ -217,7 +218,7 @@ function cancelSession(
   const live = lane.live === undefined ? undefined : cancelRun(lane.live, reason, lane.head + 2);
   const runs: Covered[] = waiting.map((runId) => ({ runId, receipt: { kind: "withdrawn" } }));
   if (lane.live !== undefined && live !== undefined) runs.unshift(coveredLive(lane.live.id, live));
-  // With the processes that end in between: what comes behind must be told where it stands.
+  // Together with the processes that end in between, so that the positions of later events are right.
   // @fault withdrawn-without-outcome
   const stopped = withProcesses(lane, [...(live?.events ?? []), ...waiting.map((id) => withdrawnIn(lane, id, reason))]);
   const behind = cancelBackground(lane, reason, lane.head + 2 + stopped.length, background);
@@ -227,7 +228,7 @@ function cancelSession(
   const kind = lane.live === undefined && behind.covered.length === 0 ? "withdrawn" : "stopping";
   const facts = [...stopped, ...behind.events];
   return {
-    // Also if all that is left to cancel is what would begin by itself.
+    // Recorded even if the only thing to cancel is a run that an inbox item would begin.
     events:
       facts.length === 0 && !lane.inbox.some(wakes)
         ? []
@@ -247,7 +248,7 @@ function clearQueue(lane: Lane, reason: CancelReason): Decided<SessionReceipt> {
   };
 }
 
-/** With the prompts that the cancel names and that have not arrived. */
+/** Also cancels the prompts that the command names and that have not arrived. */
 function cancelNamed(lane: Lane, command: CommandOf<"cancel-session">): Decided<Answers["cancel-session"]> {
   const { reason, background, crowded } = command;
   const { events, answer } =
@@ -260,7 +261,7 @@ function cancelNamed(lane: Lane, command: CommandOf<"cancel-session">): Decided<
   return { events, answer: { ...found, prompts: memos.map(({ key }) => key) }, memos: memos.map(keep) };
 }
 
-const keysIn = (lane: Lane): ReadonlySet<string | undefined> => new Set(everyone(lane).map(({ key }) => key));
+const keysIn = (lane: Lane): ReadonlySet<string | undefined> => new Set(openRuns(lane).map(({ key }) => key));
 
 const CROWDED: Refused = refused(
   "queue_full",
@@ -282,7 +283,7 @@ function cancelById(lane: Lane, runId: RunId, reason: CancelReason): Decided<Ans
 }
 
 function cancelByKey(lane: Lane, cancel: CancelKey): Decided<Answers["cancel-key"]> {
-  const run = everyone(lane).find((one) => isMeant(cancel, one));
+  const run = openRuns(lane).find((one) => isMeant(cancel, one));
   if (run === undefined) {
     if (cancel.crowded === true) return nothing(CROWDED);
     const memos = memosFor(cancel, cancel.reason, keysIn(lane));
@@ -321,7 +322,7 @@ function take(lane: Lane, id: TurnId): Decided<readonly Taken[]> {
 
 const isTaking = ({ live }: Lane, id: TurnId): boolean => live?.phase === "running" && live.turn === id;
 
-/** A word of the agent's: whether it knows it is not for the log to say. */
+/** The mode is the agent's own: the log does not check whether the agent has it. */
 function setMode(lane: Lane, { mode, by }: CommandOf<"set-mode">): Decided<Answers["set-mode"]> {
   const shut = refuseShut(lane);
   if (shut !== undefined) return nothing(shut);
@@ -367,7 +368,7 @@ function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
   return { events: follow(lane, events), answer: undefined };
 }
 
-/** What another worker has left: its processes first, because what they belonged to ends with them. */
+/** Takes over from another worker. Processes are settled first, because their owners settle next. */
 function recover(lane: Lane, { resume }: CommandOf<"recover">): Decided<undefined> {
   const lost = loseProcesses(lane);
   const after = lost.reduce(evolve, lane);
@@ -390,5 +391,5 @@ const isWaiting = (lane: Lane, id: RunId): boolean =>
   lane.queue.some((run) => run.id === id) || lane.steers.some((run) => run.id === id);
 
 type Standing = Pick<Waiting, "id" | "key" | "content" | "acceptedAt">;
-const everyone = (lane: Lane): readonly Standing[] =>
+const openRuns = (lane: Lane): readonly Standing[] =>
   lane.live === undefined ? [...lane.queue, ...lane.steers] : [lane.live, ...lane.queue, ...lane.steers];

@@ -1,5 +1,5 @@
-// What the world must be doing for a state to be true. Derived, so it cannot be lost: after a crash the same question
-// has the same answer.
+// The work that must be running for a state to hold. Derived rather than stored, so it cannot be lost: after a crash
+// the same state has the same demand.
 import type { CancelReason } from "../model/cancel.ts";
 import type { Event } from "../model/event.ts";
 import type { Work } from "../model/ids.ts";
@@ -23,14 +23,14 @@ export function demand(run: Run): readonly Effect[] {
               : { type: "begin", work: call.id },
         ),
       ];
-    case "ending": // Whoever asked for these calls has ended; nobody could use their results.
+    case "ending": // The turn that requested these calls has ended, so their results are not needed.
       return stopAll(run, { kind: "parent", id: run.id });
     case "stopping":
       return stopAll(run, run.reason);
   }
 }
 
-/** The part of the demand that these events may have changed: what they did not touch was demanded before. */
+/** The part of the demand that these events may have changed. The rest was demanded before. */
 export function demandAfter(run: Run, events: readonly Event[]): readonly Effect[] {
   const touched = new Set<Work>();
   for (const event of events) {
@@ -73,7 +73,7 @@ function stopAll(run: Run, reason: CancelReason): readonly Effect[] {
   const stops: Effect[] = run.live.map((call) => ({
     type: "stop",
     work: call.id,
-    // The first reason wins, also for a call that was cancelled before its run.
+    // The first reason wins, even for a call that was cancelled before its run.
     reason: call.phase === "stopping" ? call.reason : reason,
   }));
   if (run.turn !== undefined) stops.push({ type: "stop", work: run.turn, reason });

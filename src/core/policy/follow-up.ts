@@ -1,5 +1,5 @@
-// What facts bring with them, whoever stated them: a new turn takes in what waits for it, the end of a run sends steers
-// back to the queue, no process outlives its call, and what wakes a session wakes it.
+// Events that follow from other events, whatever command caused them: a new turn takes in steers and the inbox, the end
+// of a run requeues its steers, no process outlives its call, and a result may begin a run.
 
 import type { Event } from "../model/event.ts";
 import { type RunId, runOf, type TurnId, wakeRunId } from "../model/ids.ts";
@@ -9,13 +9,13 @@ import { settledRun } from "../read/run-end.ts";
 import { withProcesses } from "./decide-process.ts";
 import type { Decided } from "./decide-run.ts";
 
-/** Everything that follows, and the answer as it is. */
+/** Adds everything that follows, and leaves the answer as it is. */
 export function complete<A>(lane: Lane, decided: Decided<A>): Decided<A> {
   const { events, ...rest } = decided;
   return { events: withWake(lane, withProcesses(lane, events)), ...rest }; // @fault call-settles-before-its-process
 }
 
-/** A new turn takes in what waits for it: steers, and the inbox. The end of the run sends steers to the queue. */
+/** A new turn takes in the steers and the inbox. The end of a run requeues its steers. */
 export function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
   const at = events.findIndex((event) => event.type === "turn.requested");
   const turn = events[at];
@@ -23,18 +23,18 @@ export function follow(lane: Lane, events: readonly Event[]): readonly Event[] {
   const before = events.slice(0, at);
   const items = inboxAfter(lane, before); // @fault own-reminder-missed
   if (lane.steers.length === 0 && items.length === 0) return events;
-  // Before the turn, so that the log reads as the conversation went: said, then answered.
+  // Before the turn, so that the log has the order of the conversation: messages first, then the answer.
   return [...before, ...takeAll(lane, items, turn.turnId), ...events.slice(at)];
 }
 
-/** What a turn can be told once these facts are recorded. */
+/** The items that a turn can take once these events are recorded. */
 function inboxAfter(lane: Lane, events: readonly Event[]): readonly PendingItem[] {
   if (lane.inbox.length === 0 && !events.some(({ type }) => type === "inbox.added")) return lane.inbox;
   const after = events.reduce(evolve, lane);
   return takeable(after.inbox, after.live);
 }
 
-/** A result that wants to be heard begins a run, if none comes by itself. One is enough for all in the inbox. */
+/** A result with `wake` begins a run if no run is live or waiting. One run is enough for the whole inbox. */
 function withWake(lane: Lane, events: readonly Event[]): readonly Event[] {
   // @fault no-wake-after-a-busy-run
   const wants = lane.inbox.some(wakes) || events.some((event) => event.type === "inbox.added" && wakes(event));
@@ -47,8 +47,8 @@ function withWake(lane: Lane, events: readonly Event[]): readonly Event[] {
   return [...events, { type: "run.accepted", runId, prompt: { text: WAKE_TEXT }, delivery: "queue", wake: true }];
 }
 
-/** What stands where a person would have said something. */
-const WAKE_TEXT = "Something that went on in the background has ended.";
+/** Takes the place of the user's message. */
+const WAKE_TEXT = "A background process has ended.";
 
 export function withRequeued(lane: Lane, events: readonly Event[]): readonly Event[] {
   const ended = events.some((event) => event.type === "run.settled" && event.runId === lane.live?.id);
@@ -57,7 +57,7 @@ export function withRequeued(lane: Lane, events: readonly Event[]): readonly Eve
   return [...events, ...lane.steers.map((run): Event => ({ type: "run.requeued", runId: run.id }))];
 }
 
-/** People have the last word: what they said stands behind what is only noted. */
+/** Users' messages come last, after the inbox items. */
 export const takeAll = (lane: Lane, items: readonly PendingItem[], id: TurnId): readonly Event[] => [
   ...takeItems(items, id), // @fault steers-pass-the-inbox
   ...takeSteers(lane, runOf(id), id),
@@ -68,7 +68,7 @@ function takeItems(inbox: readonly PendingItem[], id: TurnId): readonly Event[] 
   return [{ type: "inbox.taken", runId: runOf(id), turnId: id, items: inbox.map(({ item }) => item) }];
 }
 
-/** Steers keep their own outcome: being taken in is what they asked for, so that is how they end. */
+/** A steer has its own outcome: it completes by being taken in. */
 function takeSteers(lane: Lane, into: RunId, id: TurnId): readonly Event[] {
   return lane.steers.flatMap((run): Event[] => [
     { type: "run.taken", runId: run.id, into, turnId: id },

@@ -58,7 +58,7 @@ import {
 import { emptyLane, evolve, type Lane } from "../model/lane.ts";
 import type { QuestionReply } from "../model/question.ts";
 
-/** A command in the making: what is wanted, and dice to pick its target by, from what is there when its time comes. */
+/** A command to be made: a description, and random numbers that pick its target among what exists at its time. */
 interface Wish {
   readonly want: keyof typeof makers;
   readonly die: number;
@@ -247,14 +247,14 @@ class History extends DecidedHistory {
   }
 }
 
-test("G4, G7, G8, G14, G16, G19, G22: any history, driven to its end, is a lawful one", () => {
+test("G4, G7, G8, G14, G16, G19, G22: any history, driven to its end, keeps the guarantees", () => {
   fc.assert(
     fc.property(fc.array(wish, { maxLength: 80, size: "max" }), (wishes) => lawful([], wishes)),
     { numRuns: 400 },
   );
 });
 
-test("G9, G15, G19, G22: the same for a session that is busy with calls and processes", () => {
+test("G9, G15, G19, G22: the same for a session with many calls and processes", () => {
   const busy = [accept("run_a"), start, call("call_a.1"), call("call_a.2"), beginProcess()];
   fc.assert(
     fc.property(fc.array(processWish, { maxLength: 40, size: "max" }), (wishes) => lawful(busy, wishes)),
@@ -262,7 +262,7 @@ test("G9, G15, G19, G22: the same for a session that is busy with calls and proc
   );
 });
 
-/** From these commands on, whatever is wished for; and then to the end. */
+/** Runs these commands, then any generated ones, and then drives the lane to its end. */
 function lawful(first: readonly Command[], wishes: readonly Wish[]): void {
   const history = new History();
   history.run({ type: "create" });
@@ -276,7 +276,7 @@ function lawful(first: readonly Command[], wishes: readonly Wish[]): void {
   expect(history.events.reduce(evolve, emptyLane("ses_1"))).toEqual(history.lane);
 }
 
-test("G7: a prompt received after a cancel of its session is never touched by it", {
+test("G7: a prompt received after a cancel of its session is never covered by it", {
   meta: { id: "G7/later-prompt-untouched" },
 }, () => {
   fc.assert(
@@ -302,7 +302,7 @@ function pick<T>(from: readonly [T, ...T[]] | readonly T[], die: number): T {
   return one;
 }
 
-/** Somebody who stands in the lane, or now and then somebody who does not. */
+/** A run in the lane, or now and then one that is not. */
 function anyRun(lane: Lane, die: number): RunId {
   const live = lane.live === undefined ? [] : [lane.live.id];
   const standing: readonly RunId[] = [...live, ...[...lane.queue, ...lane.steers].map((run) => run.id), "run_0"];
@@ -322,7 +322,7 @@ function anyCall(lane: Lane, die: number): CallId {
   return die % 8 === 0 || calls.length === 0 ? callId(lane.live?.id ?? "run_x", 1) : pick(calls, die);
 }
 
-/** The engine says of a call that it was cancelled only if somebody had cancelled it. */
+/** The engine reports a call as cancelled only if it was cancelled. */
 function honest(lane: Lane, id: CallId, outcome: Outcome): Outcome {
   const running = lane.live?.live.some((one) => one.id === id && one.phase === "running");
   return outcome.kind === "cancelled" && lane.live?.phase === "running" && running === true ? failed : outcome;
@@ -338,5 +338,5 @@ function anyProcess(lane: Lane, die: number): ProcessId {
   return die % 8 === 0 || going.length === 0 ? "proc_1.1" : pick(going, die);
 }
 
-/** Mostly of a scope of its own: once a scope is granted, nobody is asked any more. */
+/** Mostly with a separate scope: once a scope is granted, its approvals are not requested. */
 const anyAbout = (die: number) => (die % 4 === 0 ? plainQuestion : approval(`d${die % 2}`, `scope ${die % 40}`));

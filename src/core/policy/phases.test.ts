@@ -1,5 +1,5 @@
-// Every phase a lane can be in × every command there is: nothing throws, every property of the state machine holds, and
-// driven to its end the log and the answers keep the contract.
+// Every phase a lane can be in × every command: nothing throws, every property of the state machine holds, and
+// driven to its end the log and the answers keep the guarantees.
 import { describe, expect, test } from "vitest";
 import {
   abandonedBy,
@@ -73,7 +73,7 @@ const byEnd = queued.and(
 );
 const waiting = byEnd.and(ask("call_a.1"), ask("call_a.2", plainQuestion), post("news"));
 
-/** proc_1.1 is a call's, proc_1.2 the session's. */
+/** proc_1.1 belongs to a call, proc_1.2 to the session. */
 const spawning = (past: Given): Given => past.and(beginProcess("call_a.1"), beginProcess());
 const processes = spawning(calling);
 const idle = given(beginProcess(), beginProcess("ses_1", "next-turn"));
@@ -148,7 +148,7 @@ const replies: readonly QuestionReply[] = [
 
 const cut = [completed, failed, lost, cancelledBy(user), abandonedBy(user, "x")];
 
-/** Every command, aimed at everything there is, and at what is not there. The keys see to it that none is forgotten. */
+/** Every command, for every target that exists, and for one that does not. The keys make sure that none is missing. */
 const commands: { readonly [T in Command["type"]]: readonly Extract<Command, { type: T }>[] } = {
   create: [{ type: "create" }, { type: "create", title: "again" }],
   accept: [
@@ -294,7 +294,7 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
     }
   });
 
-  test("G10: whatever was cancelled, cancelling it again writes nothing", {
+  test("G10: cancelling again what was cancelled writes nothing", {
     meta: { id: "G10/second-cancel-writes-nothing" },
   }, () => {
     const { "cancel-run": runs, "cancel-call": calls, "cancel-process": processes } = commands;
@@ -304,7 +304,7 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
     }
   });
 
-  test("G2: any request made under a key is answered once, and its repetition changes nothing", () => {
+  test("G2: any request with a key is answered once, and its repetition changes nothing", () => {
     for (const command of everyCommand.flatMap(([, variants]) => variants)) {
       const plain = decide(lane, command);
       if (plain.answer === undefined || lane.phase === "absent") continue;
@@ -315,7 +315,8 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
         expect(keyed, "G3: a refusal leaves no record").toEqual(plain);
         continue;
       }
-      // What changes nothing leaves no event: its answer is kept as a memo, like that to a stop of the session.
+      // A request that changes nothing leaves no event: its answer is kept as a memo, like that of a stop of the
+      // session.
       const record = { type: "request.answered", ...once, answer };
       const isMemo = events.length === 0 || command.type === "cancel-session";
       const actor = "actor" in command && command.actor !== undefined ? { actor: command.actor } : {};
@@ -354,7 +355,7 @@ describe.each(Object.entries(phases))("%s", (_, { lane, events: past }) => {
   });
 });
 
-test("the phases are the phases: each is what it is called", () => {
+test("every constructed phase has its name", () => {
   for (const [name, { lane }] of Object.entries(phases)) {
     const phase = lane.live?.phase ?? (lane.queue.length > 0 ? "queued" : lane.phase);
     expect(name).toContain(phase);

@@ -28,7 +28,7 @@ function readerOf(...events: readonly Event[]): CallReader {
 
 const viewOf = (...events: readonly Event[]) => readerOf(...events).view;
 
-test("says what was called, with what, for which run, and since when", () => {
+test("has the tool, input, run and time of a call", () => {
   const at = { seq: 1, at: 10 };
   const open = { settled: undefined, reason: undefined, outcome: undefined };
   const about = { id: "call_a.1", session: "ses_1", run: runId, tool: "shell", input: { command: "ls" } };
@@ -37,7 +37,7 @@ test("says what was called, with what, for which run, and since when", () => {
   expect(viewOf(wanted(1, { name: "read" }), stop, settled(1))).toBeUndefined();
 });
 
-test("is stopping from the request of its stop, or of its run's, on, with the first reason", () => {
+test("is stopping from the request of its stop, or of its run's, with the first reason", () => {
   const ofRun: Event = { type: "run.cancel_requested", runId, reason: { kind: "shutdown" } };
   const ofAnother: Event = { type: "run.cancel_requested", runId: "run_b", reason };
   expect(viewOf(wanted(1), stop)).toMatchObject({ phase: "stopping", reason, since: { seq: 2, at: 20 } });
@@ -47,7 +47,7 @@ test("is stopping from the request of its stop, or of its run's, on, with the fi
   expect(viewOf(wanted(1), settled(1), stop)).toMatchObject({ phase: "settled", reason: undefined });
 });
 
-test("has its end, with what it returned and changed, and whether it had begun", () => {
+test("has the end, with the result, the changes, and whether the call had begun", () => {
   const end = settled(1, { result: "listed", changes: ["a.txt"], begun: false });
   expect(viewOf(wanted(1), end)).toMatchObject({
     ...{ phase: "settled", since: { seq: 2, at: 20 }, settled: { seq: 2, at: 20 }, outcome: completed },
@@ -61,7 +61,7 @@ test("has its end, with what it returned and changed, and whether it had begun",
   expect(viewOf(wanted(1), stop, settled(1))?.reason).toEqual(reason);
 });
 
-test("of several, one that has not ended is meant before those that have, and of those the last", () => {
+test("of several calls is that of the last live one, otherwise of the last one", () => {
   expect(viewOf(wanted(1), wanted(2), settled(2))?.id).toBe("call_a.1");
   expect(viewOf(wanted(1), wanted(2))?.id).toBe("call_a.2");
   expect(viewOf(wanted(1), wanted(2), settled(2), settled(1))?.id).toBe("call_a.2");

@@ -1,4 +1,4 @@
-// One call as its users look it up, folded from the events of its run.
+// The view of one call, folded from the events of its run.
 import type { CancelReason, Outcome } from "../model/cancel.ts";
 import type { Recorded } from "../model/event.ts";
 import { type CallId, type RunId, runOf, type SessionId } from "../model/ids.ts";
@@ -12,12 +12,12 @@ export interface CallView {
   readonly run: RunId;
   readonly tool: string;
   readonly input: Json;
-  /** The model's own id of the call. */
+  /** The model's id of the call. */
   readonly providerCallId?: string;
-  /** `waiting`: it has not begun; `waits` says for what. */
+  /** `waiting`: it has not begun; `waits` says what for. */
   readonly phase: "waiting" | "running" | "stopping" | "settled";
   readonly waits?: CallWaitsFor;
-  /** When this phase began; for `waiting` and `running`, when it was requested. */
+  /** When this phase began; for `waiting` and `running`, when the call was requested. */
   readonly since: Moment;
   readonly requested: Moment;
   readonly settled: Moment | undefined;
@@ -33,8 +33,8 @@ export interface CallView {
 type Wanted = Extract<Recorded, { type: "call.requested" }>;
 
 /**
- * Finds one call in the events of its session, by our id or by the model's own. Several calls may have the model's id:
- * one that has not ended is meant before those that have, and of those the last one.
+ * Finds one call in the events of its session, by Belay's id or by the model's id. If several calls have the model's
+ * id, live calls are preferred, and the last of them is taken.
  */
 export class CallReader {
   readonly #session: SessionId;

@@ -1,4 +1,4 @@
-// What `explain()` says of a live run and its calls.
+// What `explain()` returns about a live run and its calls.
 import type { CancelReason } from "../model/cancel.ts";
 import type { CallId, RunId, TurnId } from "../model/ids.ts";
 import type { Question } from "../model/question.ts";
@@ -10,20 +10,20 @@ export interface LiveExplained {
   readonly attempt: number;
   readonly turn: TurnId | undefined;
   readonly calls: readonly CallExplained[];
-  /** What people are asked and have not answered. */
+  /** The open questions. */
   readonly questions: readonly Question[];
-  /** When it began, or was taken up by this worker. Wall clock, ms. */
+  /** When it began, or was recovered by this worker. Wall clock, ms. */
   readonly since: number | undefined;
-  /** The last time its code held up the event loop of the worker, if it did. */
+  /** When its code last blocked the worker's event loop; undefined if it did not. */
   readonly blocked: BlockedExplained | undefined;
 }
 
-/** Code that did not let the event loop turn. */
+/** Code that blocked the event loop. */
 export interface BlockedExplained {
   /** The name of the tool, or `turn`. */
   readonly work: string;
   readonly ms: number;
-  /** When it was over. Wall clock, ms. */
+  /** When the block ended. Wall clock, ms. */
   readonly at: number;
 }
 
@@ -31,9 +31,9 @@ export interface CallExplained {
   readonly callId: CallId;
   readonly name: string;
   readonly phase: "running" | "stopping";
-  /** What it waits for before it begins; undefined: it has begun, or another worker knows. */
+  /** What it waits for before it begins; undefined: it has begun, or another worker runs it. */
   readonly waits: CallWaitsFor | undefined;
-  /** When it was asked for. Wall clock, ms. */
+  /** When it was requested. Wall clock, ms. */
   readonly since: number | undefined;
 }
 

@@ -1,12 +1,12 @@
-// The terminal event of a run: its outcome, and what a program that waits for the answer needs to know without reading
-// the log: the caller's key, the last turn and its text.
+// The terminal event of a run: its outcome, and what a program that waits for the answer needs without reading the log:
+// the caller's key, the last turn and its text.
 
 import { RUN_TEXT_CHARS_MAX } from "../limits.ts";
 import type { Outcome } from "../model/cancel.ts";
 import type { RunEvent } from "../model/event.ts";
 import type { RunId, TurnId } from "../model/ids.ts";
 
-/** The text of a turn, up to a bound. */
+/** The text of a turn, up to a limit. */
 export interface TurnText {
   readonly turnId: TurnId;
   readonly text: string;
@@ -26,7 +26,7 @@ export function textOf(turnId: TurnId, text: string): TurnText {
   return { turnId, text: text.slice(0, RUN_TEXT_CHARS_MAX).toWellFormed(), truncated: true };
 }
 
-/** What of a run is named in its terminal event. One that never began has no last turn. */
+/** The fields of a run that its terminal event contains. A run that never began has no last turn. */
 interface Ended {
   readonly id: RunId;
   readonly key: string | undefined;

@@ -1,15 +1,15 @@
-// What `await run.result()` comes to: the whole answer of a run that completed, or an error that says how it ended.
+// The result of `await run.result()`: the whole answer of a completed run, or an error with its outcome.
 import type { CancelReason, Outcome } from "../model/cancel.ts";
 import type { RunId } from "../model/ids.ts";
 import { eventsRemoved } from "./run-text.ts";
 import type { RunView } from "./run-view.ts";
 
-/** A run that did not complete, as `run.result()` throws it. */
+/** Thrown by `run.result()` for a run that did not complete. */
 export class RunError extends Error {
   override readonly name = "RunError";
   readonly runId: RunId;
   readonly outcome: Exclude<Outcome, { kind: "completed" }>;
-  /** What it had answered until then, and the rest of what is known of it. */
+  /** The view of the run, with its answer so far. */
   readonly view: RunView;
 
   constructor(view: RunView, outcome: RunError["outcome"]) {
@@ -34,15 +34,15 @@ function endingOf(outcome: RunError["outcome"]): string {
 const noteOf = (reason: CancelReason): string =>
   "note" in reason && reason.note !== undefined ? `: ${reason.note}` : "";
 
-/** A completed run. `text`: all of the text of its last turn. */
+/** A completed run. `text`: the whole text of its last turn. */
 export type RunResult = Omit<RunView, "text" | "truncated" | "outcome"> & {
   readonly text: string;
   readonly outcome: Extract<Outcome, { kind: "completed" }>;
 };
 
 /**
- * Throws a RunError unless it completed, and `not_found` if its events were removed: an empty text would say that it
- * has said nothing. `text`: all of the text of its last turn.
+ * Throws a RunError if the run did not complete, and `not_found` if its events were removed, because an empty text
+ * would look like an empty answer. `text`: the whole text of its last turn.
  */
 export function resultOf(view: RunView, text: string): RunResult {
   const { outcome, truncated: _, ...rest } = view;

@@ -1,16 +1,16 @@
-// What a run has answered, read from its events: the text of its last turn, or that of all its turns. A turn that was
-// cut off and asked again is left out.
+// The text of a run, read from its events: that of its last turn, or of all turns. A turn that was cut off and
+// requested again is omitted.
 import { ControlError } from "../errors.ts";
 import type { Delta, Gap } from "../model/delta.ts";
 import type { Event } from "../model/event.ts";
 import { isCutOff } from "./transcript.ts";
 
 export interface TextOptions {
-  /** The texts of all turns, with a blank line between them. Default: the text of the last turn. */
+  /** The texts of all turns, separated by blank lines. Default: the text of the last turn. */
   readonly all?: boolean;
 }
 
-/** Rejects as `not_found` if the events of the run were removed: an empty text would say that it has said nothing. */
+/** Rejects as `not_found` if the run's events were removed, because an empty text would look like an empty answer. */
 export async function runText(
   events: AsyncIterable<Event | Delta | Gap>,
   { all = false }: TextOptions = {},
@@ -27,7 +27,7 @@ export async function runText(
       texts.set(event.turnId, event.text ?? texts.get(event.turnId) ?? "");
       cut = isCutOff(event.outcome) ? event.turnId : undefined;
     }
-    // A turn that had ended before is not asked again: what was cut off are the calls it has asked for.
+    // A turn that had settled is not requested again: what was cut off are the calls that it requested.
     if (event.type === "run.recovered" && cut !== undefined) texts.delete(cut);
   }
   if (removed === "all") throw eventsRemoved();

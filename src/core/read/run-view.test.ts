@@ -19,7 +19,7 @@ const completed = { kind: "completed" } as const;
 const usage = { inputTokens: 10, outputTokens: 2, estimated: false };
 const model = { provider: "openai", id: "gpt" };
 
-/** The events of a session from position 2 on, at ten times that. */
+/** The events of a session from position 2, each at ten times its position. */
 function readerOf(...events: readonly Event[]): RunReader {
   const reader = new RunReader(ROW);
   for (const [index, event] of events.entries()) {
@@ -40,7 +40,7 @@ const callOf = (number: number, fields = {}): Event => ({
 });
 
 describe("the view of a run", () => {
-  test("says what was asked, by which key, and when it was accepted, started and settled", () => {
+  test("has the prompt, the key, and when it was accepted, started and settled", () => {
     const edited: Event = { type: "run.edited", runId, prompt: { text: "go on" } };
     const settled: Event = { type: "run.settled", runId, outcome: completed };
     expect(viewOf(accepted, edited, started, settled)).toEqual({
@@ -51,13 +51,13 @@ describe("the view of a run", () => {
     });
   });
 
-  test("of which the beginning was removed is incomplete, whatever is edited later", () => {
+  test("is incomplete if its beginning was removed, even if it is edited later", () => {
     const edited: Event = { type: "run.edited", runId, prompt: { text: "late" } };
     expect(viewOf(edited, started)).toMatchObject({ prompt: undefined, accepted: undefined, incomplete: true });
     expect(viewOf(accepted)).not.toHaveProperty("incomplete");
   });
 
-  test("takes in no event of another run, and none of the session", () => {
+  test("ignores events of other runs and of the session", () => {
     const other = "run_b" as RunId;
     const view = viewOf(
       accepted,
@@ -93,7 +93,7 @@ describe("its text", () => {
     expect(viewOf(said("rest"))).toMatchObject({ turnId, text: "rest", turns: 0 });
   });
 
-  test("is cut in the view, and whole beside it", () => {
+  test("is cut in the view, and whole in the reader", () => {
     const long = "x".repeat(RUN_TEXT_CHARS_MAX + 1);
     const reader = readerOf(accepted, requested, ended({ text: long }));
     expect(reader.view).toMatchObject({ text: long.slice(1), truncated: true });
@@ -103,7 +103,7 @@ describe("its text", () => {
 });
 
 describe("its usage", () => {
-  test("is added up for each model, and marked as estimated if any of it is", () => {
+  test("is added up for each model, and estimated if any part of it is", () => {
     const second: Event = { type: "turn.requested", runId, turnId: "turn_a.2" };
     const estimated = { ...usage, estimated: true };
     const sum = (...ends: readonly Event[]) => viewOf(accepted, requested, ...ends).usage;
@@ -117,7 +117,7 @@ describe("its usage", () => {
     expect(sum(ended())).toEqual([]);
   });
 
-  test("counts what the live turn has cost so far, once", () => {
+  test("includes the cost of the live turn so far, once", () => {
     const part = { inputTokens: 4, outputTokens: 1, estimated: true };
     const extended: Event = { type: "turn.extended", runId, turnId, text: "a", usage: part, model };
     const known = [{ model, turns: 1, ...part }];
@@ -132,7 +132,7 @@ describe("its usage", () => {
 });
 
 describe("its calls", () => {
-  test("are listed with their tool, the model's own id and how they ended", () => {
+  test("are listed with their tool, the model's id and their outcome", () => {
     const end: Event = { type: "call.settled", runId, callId: "call_a.1", outcome: completed };
     const none: Event = { type: "call.settled", runId, callId: "call_a.9", outcome: completed };
     const provider = { id: "toolu_1", input: "{}" };
@@ -148,7 +148,7 @@ describe("its calls", () => {
     ]);
   });
 
-  test("are the latest ones, and how many are left out is counted", () => {
+  test("are the latest ones, and the omitted ones are counted", () => {
     const many = Array.from({ length: RUN_CALLS_MAX + 2 }, (_, index) => callOf(index + 1));
     const { calls, callsOmitted } = viewOf(accepted, ...many);
     expect(calls).toHaveLength(RUN_CALLS_MAX);

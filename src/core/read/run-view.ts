@@ -1,5 +1,5 @@
-// One run as its users look it up: what was asked, by which key, when, how it ended, and what it answered. Folded from
-// the events of the run and its row, so that it cannot say anything else than the log.
+// The view of one run: its prompt, key, times, outcome and answer. Folded from the run's events and its row, so that it
+// cannot contradict the log.
 
 import { RUN_CALLS_MAX } from "../limits.ts";
 import type { CancelReason } from "../model/cancel.ts";
@@ -32,13 +32,13 @@ export interface RunView extends RunRow {
   /** `text` was cut: `run.text()` has all of it. */
   readonly truncated?: true;
   readonly turns: number;
-  /** What its turns have cost so far, for each model. */
+  /** The cost of its turns so far, for each model. */
   readonly usage: readonly ModelUsage[];
   /** Its latest calls, oldest first, at most RUN_CALLS_MAX. */
   readonly calls: readonly RunCall[];
-  /** Earlier calls that are not listed. */
+  /** Number of earlier calls that are not listed. */
   readonly callsOmitted: number;
-  /** Some of its events were removed by a trim or by retention: what they said is missing here. */
+  /** Some of its events were removed by a trim or by retention, so this view is incomplete. */
   readonly incomplete?: true;
 }
 
@@ -51,14 +51,14 @@ export interface ModelUsage extends Usage {
 export interface RunCall {
   readonly callId: CallId;
   readonly tool: string;
-  /** The model's own id of the call. */
+  /** The model's id of the call. */
   readonly providerCallId?: string;
   readonly outcome: CallState;
   readonly requested: Moment;
   readonly settled: Moment | undefined;
 }
 
-/** Reads the events of one session, in order, and keeps what concerns one run. */
+/** Reads the events of one session, in order, and keeps those of one run. */
 export class RunReader {
   readonly #row: RunRow;
   readonly #calls = new Map<CallId, RunCall>();
@@ -71,7 +71,7 @@ export class RunReader {
   #whole = "";
   #turns = 0;
   #omitted = 0;
-  /** What the live turn is known to have cost so far. */
+  /** The cost of the live turn so far. */
   #live: Pick<Extract<Event, { type: "turn.extended" }>, "usage" | "model"> | undefined;
 
   constructor(row: RunRow) {
@@ -109,7 +109,7 @@ export class RunReader {
     }
   }
 
-  /** The text of its last turn, however long it is. */
+  /** The whole text of its last turn. */
   get text(): string {
     return this.#whole;
   }

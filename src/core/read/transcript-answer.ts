@@ -1,7 +1,7 @@
-// A piece of an answer in a transcript: what was said, then the calls that were made, then their results.
+// A piece of an answer in a transcript: text, then calls, then their results.
 //
-// A turn is one such piece, unless something came in between: text after a call, a call after the results of others, a
-// prompt that was taken in. Then the next piece stands behind that, so that a transcript has the order of the log.
+// A turn is one piece, unless something came in between: text after a call, a call after the results of others, a
+// prompt that was taken in. Then the next piece comes after that, so that a transcript has the order of the log.
 import type { Outcome } from "../model/cancel.ts";
 import type { Event, ModelName, TurnFinish, TurnPart, Usage } from "../model/event.ts";
 import type { CallId, RunId, TurnId } from "../model/ids.ts";
@@ -35,10 +35,10 @@ export const emptyAnswer = (runId: RunId, turnId: TurnId | undefined, finish: Fi
 
 export const isEmpty = ({ text, calls }: Answer): boolean => text === "" && calls.length === 0;
 
-/** Whether all its calls have ended: what is asked for now may go by their results. */
+/** Whether all its calls have ended, so that later calls may depend on their results. */
 export const isAnswered = ({ calls, results }: Answer): boolean => results.size === calls.length;
 
-/** The next piece of the same turn, which takes over how the turn ends and what it cost. */
+/** The next piece of the same turn. The turn's finish and cost move to it. */
 export function nextAnswer(before: Answer): Answer {
   const next = emptyAnswer(before.runId, before.turnId, before.finish);
   next.usage = before.usage;
@@ -66,7 +66,7 @@ export function answerMessages(answer: Answer): readonly Message[] {
     ...(again ? { again } : {}),
   };
   if (calls.length === 0) return [assistant]; // @fault calls-without-results
-  // A call whose end is not recorded yet has its one result too.
+  // A call whose end is not recorded yet has a result too.
   // @fault calls-without-results:results
   const results = calls.map(
     ({ callId, name }): TranscriptResult => answer.results.get(callId) ?? { callId, name, outcome: RUNNING },

@@ -1,4 +1,4 @@
-// The conversation as the log tells it: one test for each invariant, and the shapes people will meet.
+// The conversation as the log has it: one test for each invariant, and the common shapes.
 import { describe, expect, test } from "vitest";
 import { arrayWork } from "../../../test/fixtures/array-work.ts";
 import {
@@ -41,18 +41,18 @@ describe("a run", () => {
     expect(read(past)).toStrictEqual([said("run_a"), answered("hello")]);
   });
 
-  test("data travels with the prompt", () => {
+  test("data is part of the message", () => {
     const prompt = { text: "look", data: { file: "a.png" } };
     const [first] = read(given(accept("run_a", { prompt }), start));
     expect(first).toEqual({ role: "user", runId: "run_a", ...prompt });
   });
 
-  test("G18: what the turn cost is told", () => {
+  test("G18: the cost of a turn is part of its message", () => {
     const usage = { inputTokens: 1, outputTokens: 2, estimated: false };
     expect(read(live.and(settleTurn("turn_a.1", { text: "hi", usage })))[1]).toEqual({ ...answered("hi"), usage });
   });
 
-  test("a run that waits is not in the conversation yet", () => {
+  test("a waiting run is not in the conversation yet", () => {
     expect(read(given(accept("run_a")))).toEqual([]);
     expect(read(live.and(accept("run_b")))).toEqual([said("run_a"), answered("", { kind: "live" })]);
   });
@@ -74,12 +74,12 @@ describe("a run", () => {
     ]);
   });
 
-  test("an edited prompt is told as it was when it started", () => {
+  test("an edited prompt has the text it had when its run started", () => {
     const past = given(accept("run_a"), { type: "edit", runId: "run_a", prompt: { text: "better" } }, start);
     expect(read(past)[0]).toEqual({ role: "user", runId: "run_a", text: "better" });
   });
 
-  test("what is going on is marked live", () => {
+  test("a live turn is marked live", () => {
     expect(read(live.and(extend("hel"), extend("lo")))).toEqual([said("run_a"), answered("hello", { kind: "live" })]);
   });
 
@@ -123,7 +123,7 @@ describe("G17: every run has a user message and an assistant message with a fini
     expect(read(past)).toEqual([said("run_a"), answered("par", { kind: "lost" })]);
   });
 
-  test("a run whose parking turned out to be its end", () => {
+  test("a run that ended while it was parked", () => {
     const past = live.and(extend("par"), park, cancelRun("run_a"));
     expect(read(past)).toEqual([said("run_a"), answered("par", { kind: "cancelled", reason: user })]);
   });
@@ -137,7 +137,7 @@ describe("G17: every run has a user message and an assistant message with a fini
 describe("G17: every call has exactly one result", { meta: { id: "G17/one-result-per-call" } }, () => {
   const results = (past: Given) => read(past).flatMap((message) => (message.role === "tool" ? message.results : []));
 
-  test("results follow the message that asked, in the order in which they were asked for", () => {
+  test("results follow the message that requested them, in the order of the requests", () => {
     const past = live.and(
       extend("let me see"),
       call("call_a.1", "build"),
@@ -168,7 +168,7 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
     ]);
   });
 
-  test("a call that has not ended is running, and not lost", () => {
+  test("a live call is running, and not lost", () => {
     expect(results(calling.and(settleCall("call_a.2")))).toEqual([
       { callId: "call_a.1", name: "build", outcome: { kind: "running" } },
       { callId: "call_a.2", name: "test", outcome: { kind: "completed" } },
@@ -176,13 +176,13 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
     expect(results(calling.and(cancelRun("run_a"))).map(({ outcome }) => outcome.kind)).toEqual(["running", "running"]);
   });
 
-  test("a call whose end is missing in a slice of the log is lost once its run is over", () => {
+  test("a call whose end is missing in a slice of the log is lost once its run has ended", () => {
     const { events } = calling.and(settleCall("call_a.1"), settleCall("call_a.2"), settleTurn("turn_a.1"));
     const slice = transcript(events.filter((event) => event.type !== "call.settled" || event.callId !== "call_a.1"));
     expect(slice[2]).toMatchObject({ results: [{ outcome: lost }, { outcome: { kind: "completed" } }] });
   });
 
-  test("forty thousand calls of one turn cost time that grows with their number", () => {
+  test("the cost of forty thousand calls of one turn is linear in their number", () => {
     const events: Event[] = [...live.events];
     const count = 40_000;
     for (let n = 1; n <= count; n += 1) {
@@ -199,7 +199,7 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
     expect(work).toBeLessThan(10 * count);
   });
 
-  test("a call that was stopped keeps what it had put aside", () => {
+  test("a call that was stopped keeps its partial result", () => {
     const end = settleCall("call_a.1", { outcome: cancelledBy(user), result: { lines: 3 } });
     expect(results(calling.and(end))[0]).toEqual({
       callId: "call_a.1",
@@ -209,7 +209,7 @@ describe("G17: every call has exactly one result", { meta: { id: "G17/one-result
     });
   });
 
-  test("G25: calls cut off by a crash are lost, and the next turn is a message of its own", {
+  test("G25: calls cut off by a crash are lost, and the next turn is a separate message", {
     meta: { id: "G25/transcript-after-crash" },
   }, () => {
     const past = calling.and(settleCall("call_a.1"), recover(), settleTurn("turn_a.2", { text: "again" }));
@@ -233,7 +233,7 @@ describe("text produced before a cut is kept, and marked", () => {
     ]);
   });
 
-  test("of a turn that was set down", () => {
+  test("of a turn that was parked", () => {
     const past = live.and(extend("hel"), park, recover());
     expect(read(past)).toEqual([
       said("run_a"),
@@ -246,12 +246,12 @@ describe("text produced before a cut is kept, and marked", () => {
 describe("steers", () => {
   const speakers = (past: Given) => read(past).map(({ role, runId }) => `${role} ${runId}`);
 
-  test("G5: a steer taken into a turn that is going on is said after what was there", () => {
+  test("G5: a steer taken into a live turn comes after its text so far", () => {
     const past = live.and(extend("hm"), steer("run_s"), { type: "take", turnId: "turn_a.1" });
     expect(speakers(past)).toEqual(["user run_a", "assistant run_a", "user run_s"]);
   });
 
-  test("G5: a steer taken in when a turn begins is said before that turn answers", () => {
+  test("G5: a steer taken in when a turn begins comes before that turn's answer", () => {
     const past = live.and(
       steer("run_s"),
       settleTurn("turn_a.1", { next: "turn", text: "first" }),
@@ -261,17 +261,17 @@ describe("steers", () => {
     expect(read(past).at(-1)).toMatchObject({ role: "assistant", text: "second", turnId: "turn_a.2" });
   });
 
-  test("G5: a steer taken into a turn that has only called something is said after that", () => {
+  test("G5: a steer taken into a turn that has only calls comes after them", () => {
     const past = live.and(call("call_a.1"), steer("run_s"), { type: "take", turnId: "turn_a.1" });
     expect(speakers(past)).toEqual(["user run_a", "assistant run_a", "tool run_a", "user run_s"]);
   });
 
-  test("a steer is said once, and its outcome adds no message", () => {
+  test("a steer is one message, and its outcome adds none", () => {
     const past = live.and(steer("run_s"), { type: "take", turnId: "turn_a.1" }, settleTurn("turn_a.1"));
     expect(speakers(past).filter((one) => one.endsWith("run_s"))).toEqual(["user run_s"]);
   });
 
-  test("a steer that became a queued run is a run like any other", () => {
+  test("a steer that became a queued run is like any other run", () => {
     const past = live.and(steer("run_s"), settleTurn("turn_a.1"), start, settleTurn("turn_s.1"));
     expect(speakers(past)).toEqual(["user run_a", "assistant run_a", "user run_s", "assistant run_s"]);
   });
@@ -281,27 +281,27 @@ describe("a slice of a log", () => {
   const { events } = calling.and(settleCall("call_a.1", { result: 1 }), settleTurn("turn_a.1", { text: "hi" }));
   const from = (type: string) => transcript(events.slice(events.findIndex((event) => event.type === type)));
 
-  test("of a run whose beginning is missing, what is there is told", () => {
+  test("a run whose beginning is missing is included as far as it is there", () => {
     expect(from("turn.requested").map((message) => message.role)).toEqual(["assistant", "tool", "assistant"]);
     expect(from("turn.settled")).toEqual([
       { role: "assistant", runId: "run_a", text: "hi", calls: [], finish: { kind: "end" } },
     ]);
   });
 
-  test("of a run whose prompt is missing, only the prompt is: it began, or it never will", () => {
+  test("a run whose prompt event is missing lacks only its prompt", () => {
     expect(from("run.started").map((message) => message.role)).toEqual(["assistant", "tool", "assistant"]);
     const begun = live.and(accept("run_b"), cancelRun("run_b")).events;
     const slice = transcript(begun.filter((event) => event.type !== "run.accepted"));
     expect(slice.map(({ role, runId }) => `${role} ${runId}`)).toEqual(["assistant run_a", "assistant run_b"]);
   });
 
-  test("a result whose call is missing is not told: providers would refuse it", () => {
+  test("a result whose call is missing is omitted: providers would refuse it", () => {
     expect(from("call.settled")).toEqual([
       { role: "assistant", runId: "run_a", text: "hi", calls: [], finish: { kind: "end" } },
     ]);
   });
 
-  test("text without its beginning stands in a message of its own", () => {
+  test("text whose beginning is missing is a separate message", () => {
     const slice = transcript([{ type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "lo" }]);
     expect(slice).toEqual([{ role: "assistant", runId: "run_a", text: "lo", calls: [], finish: { kind: "live" } }]);
   });

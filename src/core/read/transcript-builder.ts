@@ -1,9 +1,9 @@
-// The conversation, built from the log alone. For people and for the next request to a model alike.
+// The conversation, built from the log alone, for people and for the next request to a model.
 //
 // Invariants
-// 1. Every run that is in it has a user message and an assistant message with a finish, even if it never began.
-// 2. Every call has exactly one result; one that is still running says so.
-// 3. Messages stand in the order in which things happened, and the result of a call right behind the call.
+// 1. Every run in it has a user message and an assistant message with a finish, even if it never began.
+// 2. Every call has exactly one result; that of a live call has the kind `running`.
+// 3. Messages are in the order of events, and the result of a call comes right after the call.
 // 4. Text produced before a cancel or a crash is kept, and marked.
 // 5. The text of a prompt that was withdrawn before it began is for people only.
 import type { Outcome } from "../model/cancel.ts";
@@ -24,7 +24,7 @@ import {
   turnFinish,
 } from "./transcript-answer.ts";
 
-/** The messages of these events. Of runs whose beginning is not among them, only what is there. */
+/** The messages of these events. Runs that began earlier are included as far as their events are. */
 export function transcript(events: Iterable<Event>): readonly Message[] {
   const book = new Book("people");
   for (const event of events) book.note(event);
@@ -40,27 +40,27 @@ interface Running {
 }
 
 /**
- * Reads events in order, and can be asked at any moment for the conversation they make.
+ * Reads events in order; `messages()` returns the conversation so far.
  *
- * For `people` that is everything. For a `model` it begins with the run that made the last summary, and prompts that
- * were withdrawn are left out; what a model is not given is not kept either.
+ * For `people` it is complete. For a `model` it begins with the run that made the last summary, and prompts that were
+ * withdrawn are omitted and not kept in memory.
  */
 export class Book {
   readonly #reader: "people" | "model";
   readonly #entries: TranscriptEntry[] = [];
-  /** Prompts that have not begun. */
+  /** Prompts of runs that have not begun. */
   readonly #waiting = new Map<RunId, Extract<Message, { role: "user" }>>();
-  /** The pieces of the last turn of each run that is not over. */
+  /** The pieces of the last turn of each live run. */
   readonly #open = new Map<RunId, Answer[]>();
-  /** The calls that have not ended, and the answers that made them. */
+  /** The live calls, and the answers that made them. */
   readonly #running = new Map<CallId, Running>();
-  /** What the runs that are not over were asked. */
+  /** The prompt texts of live runs. */
   readonly #requests = new Map<RunId, string>();
   #live: RunId | undefined = undefined;
-  /** Runs that never began, withdrawn while another was live: they are shown once that one is over. */
+  /** Runs withdrawn while another was live: they are shown when that one has ended. */
   readonly #withdrawn = new Map<RunId, Outcome>();
 
-  /** Stands in front of everything, until a summary replaces what it is about. */
+  /** The first message, until a summary replaces it. */
   #lead: TextEntry | undefined;
 
   constructor(reader: "people" | "model", lead?: TextEntry) {
@@ -76,10 +76,10 @@ export class Book {
         return;
       case "run.started":
         this.#live = event.runId;
-        this.#say(event.runId);
+        this.#addPrompt(event.runId);
         return;
       case "run.taken":
-        this.#say(event.runId, event.into);
+        this.#addPrompt(event.runId, event.into);
         return;
       case "turn.requested":
         this.#begin(event.runId, event.turnId);
@@ -117,14 +117,14 @@ export class Book {
       else messages.push(...answerMessages(entry));
     }
     for (const [runId, outcome] of this.#withdrawn) {
-      const said = this.#waiting.get(runId);
-      messages.push(...(said === undefined ? [] : [withdrawn(said)]), ...answerMessages(unbegun(runId, outcome)));
+      const message = this.#waiting.get(runId);
+      messages.push(...(message === undefined ? [] : [withdrawn(message)]), ...answerMessages(unbegun(runId, outcome)));
     }
     return messages;
   }
 
-  /** `into`: the run that is told. */
-  #say(runId: RunId, into: RunId = runId): void {
+  /** `into`: the run that takes in the prompt. */
+  #addPrompt(runId: RunId, into: RunId = runId): void {
     const message = this.#waiting.get(runId);
     if (message === undefined) return;
     this.#insert(message, into);
@@ -132,26 +132,26 @@ export class Book {
     this.#requests.set(runId, message.text);
   }
 
-  /** What is said to a turn that has not said anything yet comes before its answer. */
-  #insert(said: TextEntry, into: RunId): void {
+  /** A message to a turn that has no output yet comes before its answer. */
+  #insert(message: TextEntry, into: RunId): void {
     const answer = this.#open.get(into)?.at(-1);
-    if (answer?.finish.kind === "live" && isEmpty(answer)) this.#insertBefore(answer, said);
-    else this.#entries.push(said);
+    if (answer?.finish.kind === "live" && isEmpty(answer)) this.#insertBefore(answer, message);
+    else this.#entries.push(message);
   }
 
-  #insertBefore(answer: Answer | undefined, said: TextEntry): void {
+  #insertBefore(answer: Answer | undefined, message: TextEntry): void {
     const at = answer === undefined ? -1 : this.#entries.lastIndexOf(answer);
-    this.#entries.splice(at === -1 ? this.#entries.length : at, 0, said);
+    this.#entries.splice(at === -1 ? this.#entries.length : at, 0, message);
   }
 
   #summarise({ turnId, summary }: Extract<Event, { type: "session.compacted" }>): void {
     this.#lead = undefined;
     const runId = runOf(turnId);
     const request = this.#requests.get(runId) ?? "";
-    // Before its turn, whatever that has said by now: the calls it asks for later have their results behind it.
+    // Before its turn, even if that has output already: calls that it requests later are followed by their results.
     this.#insertBefore(this.#turn(runId)[0], { role: "summary", runId, text: summary, request });
     if (this.#reader === "people") return;
-    // The run is kept as a whole: the model still works on its request, and its agent may count its calls.
+    // The whole run is kept: the model still works on its request, and its agent may count its calls.
     const first = this.#entries.findIndex((entry) => entry.runId === runId);
     this.#entries.splice(0, first);
   }
@@ -171,18 +171,18 @@ export class Book {
     return this.#open.get(runId) ?? this.#begin(runId, undefined);
   }
 
-  /** The last piece of a turn, or a new one behind everything else if that one does not go on. */
-  #piece(runId: RunId, goesOn: (last: Answer) => boolean): Answer {
+  /** The last piece of the turn if `isContinued` accepts it, otherwise a new piece at the end. */
+  #piece(runId: RunId, isContinued: (last: Answer) => boolean): Answer {
     const turn = this.#turn(runId);
     const last = turn.at(-1) ?? emptyAnswer(runId, undefined);
-    if (goesOn(last)) return last;
+    if (isContinued(last)) return last;
     const next = nextAnswer(last);
     turn.push(next);
     this.#entries.push(next);
     return next;
   }
 
-  /** Whether text that comes now continues this piece. */
+  /** Whether new text continues this piece. */
   #isOpen(answer: Answer): boolean {
     return answer.calls.length === 0 && this.#entries.at(-1) === answer;
   }
@@ -192,7 +192,7 @@ export class Book {
   }
 
   #call(event: Extract<Event, { type: "call.requested" }>): void {
-    // Calls join those that run beside them. Parts say themselves where the calls of their turn stand.
+    // Calls join those that run beside them. Parts name the places of their turn's calls themselves.
     const joins = (last: Answer): boolean =>
       last.parts !== undefined || this.#isOpen(last) || (!isAnswered(last) && this.#entries.at(-1) === last);
     const answer = this.#piece(event.runId, joins);
@@ -202,7 +202,7 @@ export class Book {
 
   #settleCall(event: Extract<Event, { type: "call.settled" }>): void {
     const running = this.#running.get(event.callId);
-    // A result whose call is not there is left out: providers would refuse it.
+    // A result without its call is omitted: providers would refuse it.
     if (running === undefined) return;
     this.#running.delete(event.callId);
     running.answer.results.set(event.callId, resultOf(event, running.name));
@@ -221,7 +221,7 @@ export class Book {
     last.finish = turnFinish(event);
   }
 
-  /** The whole text of a turn: what goes beyond what is known of it was said last. */
+  /** Sets the whole text of a turn: what exceeds the known text came last. */
   #setText(turn: readonly Answer[], text: string): void {
     const [first] = turn;
     const last = turn.at(-1);
@@ -229,11 +229,11 @@ export class Book {
     const known = turn.map((answer) => answer.text).join("");
     if (last.parts !== undefined || (turn.length === 1 && this.#isOpen(last))) last.text = text;
     else if (text.startsWith(known)) this.#extend(first.runId, text.slice(known.length));
-    // The agent has returned something else than it had emitted.
+    // The agent returned another text than it had emitted.
     else if (text !== "" || this.#isOpen(last)) this.#piece(first.runId, (one) => this.#isOpen(one)).text = text;
   }
 
-  /** Makes one piece of a turn whose parts say in which order it was said. */
+  /** Merges a turn into one piece, because its parts have an order of their own. */
   #join(turn: Answer[]): void {
     const [first, ...others] = turn;
     if (first === undefined) return;
@@ -263,7 +263,7 @@ export class Book {
     if (this.#live === undefined) this.#showWithdrawn();
   }
 
-  /** No run ends before its calls: an end that is not recorded by now is not in this part of the log. */
+  /** No run ends before its calls: an end that is not recorded by now is outside this part of the log. */
   #lose(runId: RunId, callId: CallId): void {
     this.#settleCall({ type: "call.settled", runId, callId, outcome: { kind: "lost" } });
   }
@@ -273,12 +273,12 @@ export class Book {
     this.#withdrawn.set(runId, outcome);
   }
 
-  /** It never began. People see the prompt, and that nothing came of it. */
+  /** Shows prompts of runs that never began, and how those ended. */
   #showWithdrawn(): void {
     for (const [runId, outcome] of this.#withdrawn) {
-      const said = this.#waiting.get(runId);
+      const message = this.#waiting.get(runId);
       this.#waiting.delete(runId);
-      if (said !== undefined) this.#entries.push(withdrawn(said));
+      if (message !== undefined) this.#entries.push(withdrawn(message));
       this.#entries.push(unbegun(runId, outcome));
     }
     this.#withdrawn.clear();
@@ -287,7 +287,7 @@ export class Book {
 
 const unbegun = (runId: RunId, outcome: Outcome): Answer => emptyAnswer(runId, undefined, finishOf(outcome));
 
-const withdrawn = (said: Extract<Message, { role: "user" }>): TextEntry => ({ ...said, withdrawn: true });
+const withdrawn = (message: Extract<Message, { role: "user" }>): TextEntry => ({ ...message, withdrawn: true });
 
 function userMessage(runId: RunId, text: string, data: Json | undefined): Extract<Message, { role: "user" }> {
   return data === undefined ? { role: "user", runId, text } : { role: "user", runId, text, data };

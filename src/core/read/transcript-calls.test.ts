@@ -1,4 +1,4 @@
-// The conversation where it is more than text: calls by the end of a turn, parts, notes, summaries, cut-off turns.
+// The conversation beyond text: calls requested at the end of a turn, parts, notes, summaries, cut-off turns.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -43,7 +43,7 @@ const called = live.and(settleAsking("turn_a.1", wanted("call_a.1"), wanted("cal
 const extend = (text: string) => ({ type: "extend", turnId: "turn_a.1", text }) as const;
 const steer = accept("run_s", { delivery: "steer" });
 
-/** Whatever else is asked of it, it is valid. */
+/** The transcript, which must be valid. */
 function read(past: Given): readonly Message[] {
   expect(transcriptErrors(past.events)).toEqual([]);
   return transcript(past.events);
@@ -52,8 +52,8 @@ function read(past: Given): readonly Message[] {
 const roles = (past: Given): readonly string[] => read(past).map((message) => message.role);
 const results = (past: Given) => read(past).flatMap((message) => (message.role === "tool" ? message.results : []));
 
-describe("G17: calls that the end of a turn asked for", () => {
-  test("belong to that turn, and have their results in the order they were asked for", () => {
+describe("G17: calls requested at the end of a turn", () => {
+  test("belong to that turn, and have their results in the order of the requests", () => {
     const past = called.and(
       settleCall("call_a.3", { result: "third" }),
       settleCall("call_a.1", { outcome: failed }),
@@ -69,7 +69,7 @@ describe("G17: calls that the end of a turn asked for", () => {
     ]);
   });
 
-  test("carry what their provider calls them, and results say what was changed", () => {
+  test("have their provider's id, and results have the changes", () => {
     const provider = { id: "toolu_1", data: { index: 0 } };
     const past = live.and(settleAsking("turn_a.1", wanted("call_a.1", { provider })));
     expect(read(past)[1]).toMatchObject({ calls: [{ callId: "call_a.1", name: "tool", input: null, provider }] });
@@ -82,7 +82,7 @@ describe("G17: calls that the end of a turn asked for", () => {
     ]);
   });
 
-  test("G25: kept across a crash, they have one result each all the same", () => {
+  test("G25: have one result each, even when kept across a crash", () => {
     const past = live.and(
       settleAsking("turn_a.1", wanted("call_a.1"), wanted("call_a.2", { idempotent: true })),
       recover(),
@@ -94,7 +94,7 @@ describe("G17: calls that the end of a turn asked for", () => {
     expect(read(past)[1]).not.toHaveProperty("again");
   });
 
-  test("G11: what a stopped turn wanted done was not asked for, and its parts do not speak of it", () => {
+  test("G11: of a stopped turn are not requested, and its parts do not refer to them", () => {
     const parts: readonly TurnPart[] = [
       { kind: "text", text: "let me see" },
       { kind: "call", index: 0 },
@@ -111,7 +111,7 @@ describe("G17: calls that the end of a turn asked for", () => {
 });
 
 describe("an answer", () => {
-  test("keeps its pieces as they came", () => {
+  test("keeps its parts unchanged", () => {
     const parts: readonly TurnPart[] = [
       { kind: "reasoning", text: "hm", provider: { signature: "s" } },
       { kind: "provider", provider: { search: 1 } },
@@ -127,7 +127,7 @@ describe("an answer", () => {
     ["length", "length"],
     ["refusal", "refusal"],
     ["other", "other"],
-  ] as const)("that the model ended with %s finishes as %s", (finish, kind) => {
+  ] as const)("with the model's finish %s finishes as %s", (finish, kind) => {
     expect(read(live.and(settleTurn("turn_a.1", { finish })))[1]).toMatchObject({ finish: { kind } });
   });
 
@@ -141,8 +141,8 @@ describe("an answer", () => {
   });
 });
 
-describe("a turn that was cut off and asked again", () => {
-  test.each([[[recover()]], [[park, recover()]]])("is marked, so that what follows stands in its place", (cut) => {
+describe("a turn that was cut off and repeated", () => {
+  test.each([[[recover()]], [[park, recover()]]])("is marked, because the next turn replaces it", (cut) => {
     const past = live.and(extend("hel"), ...cut, settleTurn("turn_a.2", { text: "hello" }));
     expect(read(past).slice(1)).toMatchObject([
       { text: "hel", again: true },
@@ -151,25 +151,25 @@ describe("a turn that was cut off and asked again", () => {
     expect(read(past)[2]).not.toHaveProperty("again");
   });
 
-  test("is not marked while nothing has followed, nor if the run ended with it", () => {
+  test("is not marked while no turn follows, nor if the run ended with it", () => {
     expect(read(live.and(extend("hel"), park))[1]).not.toHaveProperty("again");
     expect(read(live.and(extend("hel"), recover("lose")))[1]).not.toHaveProperty("again");
   });
 
-  test("a turn that ended as stopped although nobody had stopped it is none: it was not cut off", () => {
+  test("is not a turn that ended as stopped without a stop: that was not cut off", () => {
     const past = live.and(settleTurn("turn_a.1", { outcome: cancelledBy(user), next: "turn", text: "one" }));
     expect(roles(past)).toEqual(["user", "assistant", "assistant"]);
     expect(read(past)[1]).not.toHaveProperty("again");
   });
 
-  test("a turn whose calls were lost is none: it had ended", () => {
+  test("is not a turn whose calls were lost: that had ended", () => {
     const past = called.and(recover());
     expect(read(past)[1]).not.toHaveProperty("again");
     expect(roles(past)).toEqual(["user", "assistant", "tool", "assistant"]);
   });
 });
 
-describe("what is said to a turn that has not answered yet stands before its answer", () => {
+describe("messages to a turn that has no output yet come before its answer", () => {
   test("a note, at the beginning of a run", () => {
     const past = given(post("news"), ...running("run_a"));
     expect(read(past).slice(0, 2)).toEqual([
@@ -178,7 +178,7 @@ describe("what is said to a turn that has not answered yet stands before its ans
     ]);
   });
 
-  test("notes, then steers, taken by a turn that is going on and silent", () => {
+  test("notes, then steers, taken by a live turn without output", () => {
     const past = live.and(steer, post("news"), take("turn_a.1"));
     expect(roles(past)).toEqual(["user", "note", "user", "assistant"]);
     expect(roles(live.and(extend("hm"), steer, post("news"), take("turn_a.1")))).toEqual([
@@ -199,7 +199,7 @@ describe("what is said to a turn that has not answered yet stands before its ans
     expect(read(past)[3]).toEqual({ role: "note", runId: "run_a", item: reminder("call_a.1", "tool", user) });
   });
 
-  test("a run that is withdrawn meanwhile was never said to it", () => {
+  test("a run that is withdrawn meanwhile is not among them", () => {
     const past = live.and(accept("run_b"), cancelRun("run_b"));
     expect(read(past).map(({ role, runId }) => `${role} ${runId}`)).toEqual([
       "user run_a",
@@ -217,7 +217,7 @@ describe("what is said to a turn that has not answered yet stands before its ans
     ]);
   });
 
-  test("also if a cancel of everything withdraws others", () => {
+  test("even if a cancel of the session withdraws others", () => {
     const past = live.and(accept("run_b"), steer, cancelSession(), settleTurn("turn_a.1"));
     expect(roles(past)).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
   });
@@ -226,18 +226,18 @@ describe("what is said to a turn that has not answered yet stands before its ans
 describe("a summary", () => {
   const summary = { role: "summary", runId: "run_a", text: "in short", request: "prompt of run_a" } as const;
 
-  test("stands for all before it, and says what the run was asked", () => {
+  test("replaces everything before it, and has the prompt of the run", () => {
     const past = given(...running("run_z"), settleTurn("turn_z.1"), ...running("run_a"), compact("turn_a.1"));
     expect(roles(past)).toEqual(["user", "assistant", "user", "summary", "assistant"]);
     expect(read(past)[3]).toEqual(summary);
   });
 
-  test("stands behind what the turn has taken in, and before what it takes in later", () => {
+  test("comes after what the turn has taken in, and before what it takes in later", () => {
     const past = live.and(post("one"), take("turn_a.1"), compact("turn_a.1"), post("two"), take("turn_a.1"));
     expect(roles(past)).toEqual(["user", "note", "summary", "note", "assistant"]);
   });
 
-  test("stands before its own turn, whatever that has said: what it asks for has its results behind it", () => {
+  test("comes before its turn, whatever its output: calls of that turn are followed by their results", () => {
     const past = live.and(
       extend("so far"),
       call("call_a.1"),
@@ -250,7 +250,7 @@ describe("a summary", () => {
     expect(results(past).map((result) => result.callId)).toEqual(["call_a.1", "call_a.2"]);
   });
 
-  test("of a slice that does not tell what was asked says so", () => {
+  test("has an empty prompt in a slice of the log without it", () => {
     const slice = transcript([{ type: "session.compacted", turnId: "turn_a.1", summary: "in short" }]);
     expect(slice[0]).toEqual({ ...summary, request: "" });
   });
@@ -265,7 +265,7 @@ describe("processes", () => {
     detachProcess("proc_1.3", "silent"),
   );
 
-  test("are no part of the conversation: it is the same without a word of them", () => {
+  test("are not part of the conversation, which is the same without them", () => {
     const past = spawning.and(
       cancelProcess("proc_1.1"),
       cancelProcess("proc_1.2"),
@@ -284,7 +284,7 @@ describe("processes", () => {
     expect(roles(past)).toEqual(["user", "assistant", "tool", "assistant"]);
   });
 
-  test("a result stands where the turn that is told of it begins: behind the results of its calls", () => {
+  test("a result comes where the turn that receives it begins: after the results of its calls", () => {
     const past = spawning.and(
       settleProcess("proc_1.2"),
       settleCall("call_a.1"),
@@ -294,7 +294,7 @@ describe("processes", () => {
     expect(roles(past)).toEqual(["user", "assistant", "tool", "note", "assistant"]);
   });
 
-  test("G22: a result that a call has told is not told again", () => {
+  test("G22: a result that a call has returned is not repeated", () => {
     const past = spawning.and(
       settleFor("call_a.1", "proc_1.2"),
       settleCall("call_a.1", { result: "it has ended", heard: ["proc_1.2"] }),
@@ -304,11 +304,11 @@ describe("processes", () => {
     expect(roles(past)).toEqual(["user", "assistant", "tool", "assistant"]);
   });
 
-  test("a run that nobody asked for begins with what stands for a prompt, and the result behind it", () => {
+  test("a run that a result begins has a placeholder prompt, followed by the result", () => {
     const woken = given(beginProcess(), settleProcess("proc_1.1"), start);
     const runId = "run_1.w5";
     expect(read(woken)).toMatchObject([
-      { role: "user", runId, text: "Something that went on in the background has ended." },
+      { role: "user", runId, text: "A background process has ended." },
       { role: "note", runId, item: { kind: "result", data: { processId: "proc_1.1" } } },
       { role: "assistant", runId, turnId: "turn_1.w5.1", finish: { kind: "live" } },
     ]);
@@ -318,14 +318,14 @@ describe("processes", () => {
     expect(book.messages().map((message) => message.role)).toEqual(["user", "note", "assistant", "user", "assistant"]);
   });
 
-  test("such a run, withdrawn, leaves its result to the next: nothing is said between", () => {
+  test("a run that a result begins, once withdrawn, leaves its result to the next run", () => {
     const past = given(beginProcess(), settleProcess("proc_1.1"), cancelRun("run_1.w5"), ...running("run_b"));
     expect(roles(past)).toEqual(["user", "assistant", "user", "note", "assistant"]);
     expect(read(past)[1]).toMatchObject({ runId: "run_1.w5", finish: { kind: "cancelled" } });
   });
 });
 
-test("a book can be asked at any moment, and goes on", () => {
+test("messages() can be called at any time, and reading continues", () => {
   const book = new Book("people");
   const { events } = called.and(settleCall("call_a.1"));
   for (const [at, event] of events.entries()) {
@@ -351,7 +351,7 @@ describe("G6: a prompt that was withdrawn before it began", () => {
     ]);
   });
 
-  test("nor when that is over, nor by a run that follows", () => {
+  test("nor when that run has ended, nor by a run that follows", () => {
     const after = before.and(
       settleTurn("turn_a.1", { text: "ok" }),
       accept("run_d"),
@@ -375,7 +375,7 @@ describe("G6: a prompt that was withdrawn before it began", () => {
     expect(read(after)[2]).toMatchObject({ text: "better", withdrawn: true });
   });
 
-  test("is not one that began: a model knows that it was stopped", () => {
+  test("differs from one that began: the model receives that, with its stop", () => {
     const stopped = live.and(cancelRun("run_a"), settleTurn("turn_a.1", { outcome: cancelledBy(user) }));
     expect(told(stopped)).toEqual(read(stopped));
     const events: readonly Event[] = [

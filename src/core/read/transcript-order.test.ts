@@ -1,4 +1,4 @@
-// G17: a transcript has the order in which things happened, for people and for models alike.
+// G17: a transcript has the order of events, for people and for models alike.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -31,7 +31,7 @@ function told(past: Given): readonly Message[] {
   return book.messages();
 }
 
-/** The conversation in short: who, what, and which calls or results. The same for people and for a model. */
+/** The conversation in short: roles, texts, calls and results. The same for people and for a model. */
 function short(past: Given): readonly string[] {
   expect(transcriptErrors(past.events)).toEqual([]);
   const messages = transcript(past.events);
@@ -52,7 +52,7 @@ function short(past: Given): readonly string[] {
 
 const asked = 'user "prompt of run_a"';
 
-describe("text that a turn emits after a call stands behind the call and its result", () => {
+describe("text that a turn emits after a call comes after the call and its result", () => {
   const first = live.and(extend("I look. "), call("call_a.1"), settleCall("call_a.1"));
 
   test("while the turn is live", () => {
@@ -61,7 +61,7 @@ describe("text that a turn emits after a call stands behind the call and its res
     ]);
   });
 
-  test("when it has ended, also if the text after the last call was not recorded before", () => {
+  test("when it has ended, even if the text after the last call was not recorded before", () => {
     const past = first.and(
       extend("I see. "),
       call("call_a.2"),
@@ -74,7 +74,7 @@ describe("text that a turn emits after a call stands behind the call and its res
     ]);
   });
 
-  test("when nothing was said after the last call, there is no empty message", () => {
+  test("when there is no text after the last call, there is no empty message", () => {
     expect(short(first.and(settleTurn("turn_a.1", { text: "" })))).toEqual([
       ...[asked, 'assistant "I look. " call_a.1 end', "tool call_a.1 completed"],
     ]);
@@ -83,7 +83,7 @@ describe("text that a turn emits after a call stands behind the call and its res
     ]);
   });
 
-  test("when the turn returns another text than it has emitted, that is what it said last", () => {
+  test("when the turn returns another text than it has emitted, the returned text comes last", () => {
     expect(short(first.and(settleTurn("turn_a.1", { text: "42" })))).toEqual([
       ...[asked, 'assistant "I look. " call_a.1 calls', "tool call_a.1 completed", 'assistant "42"  end'],
     ]);
@@ -100,7 +100,7 @@ describe("text that a turn emits after a call stands behind the call and its res
     expect(short(past.and(settleCall("call_a.1")))[2]).toBe("tool call_a.1 completed");
   });
 
-  test("when the run is stopped, or cut off and asked again", () => {
+  test("when the run is stopped, or cut off and repeated", () => {
     const past = first.and(extend("I see. "));
     const stopped = past.and(
       cancelRun("run_a"),
@@ -117,7 +117,7 @@ describe("text that a turn emits after a call stands behind the call and its res
 });
 
 describe("a call", () => {
-  test("that was asked for after the results of others stands behind them", () => {
+  test("requested after the results of others comes after them", () => {
     const past = live.and(call("call_a.1"), settleCall("call_a.1"), call("call_a.2"));
     expect(short(past)).toEqual([
       ...[asked, 'assistant "" call_a.1 calls', "tool call_a.1 completed"],
@@ -125,7 +125,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that runs beside others stands with them, and results in the order of the calls", () => {
+  test("that runs beside others is in the same message, with results in the order of the calls", () => {
     const past = live.and(call("call_a.1"), call("call_a.2"), settleCall("call_a.2"), call("call_a.3"));
     expect(short(past.and(settleCall("call_a.3"), settleCall("call_a.1"), settleTurn("turn_a.1")))).toEqual([
       ...[asked, 'assistant "" call_a.1 call_a.2 call_a.3 end'],
@@ -133,7 +133,7 @@ describe("a call", () => {
     ]);
   });
 
-  test("that the end of a turn asks for stands behind those that the turn has made itself", () => {
+  test("requested at the end of a turn comes after the calls that the turn made before", () => {
     const past = live.and(call("call_a.1"), settleCall("call_a.1"), settleAsking("turn_a.1", wanted("call_a.2")));
     expect(short(past).slice(1, 5)).toEqual([
       ...['assistant "" call_a.1 calls', "tool call_a.1 completed", 'assistant "" call_a.2 calls'],
@@ -143,7 +143,7 @@ describe("a call", () => {
 });
 
 describe("a steer that a turn takes in", () => {
-  test("stands between what was said before and what was said after it", () => {
+  test("comes between the text before it and the text after it", () => {
     const past = live.and(extend("One. "), steer, take("turn_a.1"), extend("Two. "));
     const expected = [asked, 'assistant "One. "  end', 'user "prompt of run_s"'];
     expect(short(past)).toEqual([...expected, 'assistant "Two. "  live']);
@@ -152,7 +152,7 @@ describe("a steer that a turn takes in", () => {
     ]);
   });
 
-  test("stands before a call that is made after it, and behind those that were made before", () => {
+  test("comes before a later call, and after earlier calls", () => {
     const past = live.and(call("call_a.1"), steer, take("turn_a.1"), call("call_a.2"), settleCall("call_a.1"));
     expect(short(past)).toEqual([
       ...[asked, 'assistant "" call_a.1 calls', "tool call_a.1 completed", 'user "prompt of run_s"'],
@@ -161,7 +161,7 @@ describe("a steer that a turn takes in", () => {
   });
 });
 
-test("G18: what a turn cost is said once, with its last message", () => {
+test("G18: the cost of a turn is in its last message only", () => {
   const usage = { inputTokens: 1, outputTokens: 2, estimated: false };
   const past = live.and(
     extend("a"),
@@ -172,7 +172,7 @@ test("G18: what a turn cost is said once, with its last message", () => {
   expect(transcript(past.events).map((message) => "usage" in message)).toEqual([...[false, false, false, true]]);
 });
 
-test("an answer in parts stays one message: its parts say where its calls stand", () => {
+test("an answer in parts stays one message: its parts have the places of its calls", () => {
   const parts: readonly TurnPart[] = [
     { kind: "text", text: "a" },
     { kind: "call", index: 0 },
@@ -204,14 +204,14 @@ describe("a summary, for a model", () => {
     compact("turn_a.2"),
   );
 
-  test("stands for all runs before its own, which is kept as a whole", () => {
+  test("replaces all runs before its own, which is kept whole", () => {
     expect(told(past)).toEqual(transcript(past.events).slice(4));
     expect(told(past).map(({ role, runId }) => `${role} ${runId}`)).toEqual([
       ...["user run_a", "assistant run_a", "tool run_a", "summary run_a", "assistant run_a"],
     ]);
   });
 
-  test("is followed by all that comes later, until the next one", () => {
+  test("is followed by everything later, until the next summary", () => {
     const later = past.and(settleTurn("turn_a.2", { text: "done" }), ...running("run_b"));
     expect(told(later)).toEqual(transcript(later.events).slice(4));
     const next = later.and(compact("turn_b.1"));

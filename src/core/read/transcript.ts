@@ -1,4 +1,4 @@
-// The messages of a conversation, as people read them and as the next request to a model is made of them.
+// The messages of a conversation, for people and for the next request to a model.
 import type { CancelReason, Failure, Outcome } from "../model/cancel.ts";
 import type { ModelName, ProviderCall, TurnPart, Usage } from "../model/event.ts";
 import type { CallId, RunId, TurnId } from "../model/ids.ts";
@@ -14,23 +14,23 @@ export type Message =
       /** It was withdrawn before it began: people can read it, and no model is given it. */
       readonly withdrawn?: true;
     }
-  /** What the model was told and no person has said. */
+  /** An inbox item that the model received. */
   | { readonly role: "note"; readonly runId: RunId; readonly item: InboxItem }
-  /** For the model this stands for everything before it, the request it was working on included: `request`. */
+  /** For the model this replaces everything before it. `request`: the prompt that it was working on. */
   | { readonly role: "summary"; readonly runId: RunId; readonly text: string; readonly request: string }
   | {
       readonly role: "assistant";
       readonly runId: RunId;
-      /** A turn that made calls, or took something in, before it went on has several messages. */
+      /** A turn has several messages if it made calls, or took in prompts, before it continued. */
       readonly turnId?: TurnId;
       readonly text: string;
-      /** The answer in pieces, where the text alone does not tell it. */
+      /** The answer in parts, if the text alone is not the whole answer. */
       readonly parts?: readonly TurnPart[];
       readonly calls: readonly TranscriptCall[];
       readonly finish: Finish;
       readonly usage?: Usage;
       readonly model?: ModelName;
-      /** It was cut off and asked again: what follows stands in its place. */
+      /** It was cut off and requested again: the messages that follow replace it. */
       readonly again?: true;
     }
   | { readonly role: "tool"; readonly runId: RunId; readonly results: readonly TranscriptResult[] };
@@ -52,7 +52,7 @@ export interface TranscriptResult {
   readonly changes?: readonly string[];
 }
 
-/** How a call ended, or that it has not ended yet. */
+/** The outcome of a call, or `running`. */
 export type CallState = Outcome | { readonly kind: "running" };
 
 /** Why an assistant message ends where it does. */
@@ -61,6 +61,6 @@ export type Finish =
   | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly error?: Failure }
   | { readonly kind: "failed"; readonly code: string; readonly message: string };
 
-/** Its worker vanished or was shut down; the run goes on with another turn in its place. */
+/** Its worker vanished or was shut down, and the run continues with another turn instead. */
 export const isCutOff = (end: { readonly kind: string; readonly reason?: { readonly kind: string } }): boolean =>
   end.kind === "lost" || (end.kind === "cancelled" && end.reason?.kind === "shutdown");

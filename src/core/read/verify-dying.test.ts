@@ -1,4 +1,4 @@
-// The history checker on processes that were left as dying when their call ended.
+// The history checker on processes that are dying after their call has ended.
 import { describe, expect, test } from "vitest";
 import {
   call,
@@ -19,7 +19,7 @@ import type { Event } from "../model/event.ts";
 import type { CallId, ProcessId, TurnId } from "../model/ids.ts";
 import { verify } from "./verify.ts";
 
-/** The guarantees a log breaks, as the checker sees it. */
+/** The guarantees that the checker reports as broken. */
 const broken = (...events: readonly Event[]): readonly string[] =>
   verify(events.map((event, index) => ({ ...event, seq: 1 + index, at: 0 }))).map(({ guarantee }) => guarantee);
 
@@ -40,21 +40,21 @@ const { events: busy } = given(...running("run_a"), call("call_a.1"), call("call
 const owned: readonly Event[] = [...busy, processRequested(first, "call_a.1")];
 const idle: readonly Event[] = [{ type: "session.created", sessionId: "ses_1" }, processRequested(first)];
 
-describe("a process that is left as dying", () => {
+describe("a dying process", () => {
   const handed = (processId: ProcessId, dying: CancelReason): Event => ({
     ...{ type: "process.detached", processId, owner: "ses_1", feedback: "silent", dying },
   });
   const naming = (...dying: ProcessId[]): Outcome => ({ ...stopped, dying }) as Outcome;
   const of = { kind: "parent", id: "call_a.1" } as const;
 
-  test("G19: is left by the end of its call, and by nothing else", () => {
+  test("G19: is handed over by the end of its call, and by nothing else", () => {
     expect(broken(...owned, handed(first, of), callSettled("call_a.1", failed))).toEqual([]);
     expect(broken(...owned, handed(first, of), callSettled("call_a.2"))).toEqual(["G19"]);
     expect(broken(...owned, handed(first, of), processSettled(first, cancelledBy(of)))).toEqual(["G19"]);
     expect(broken(...idle, handed(first, user))).toEqual(["G19"]);
   });
 
-  test("G15: for a reason that was recorded, or is that of its call", () => {
+  test("G15: has a reason that was recorded, or that of its call", () => {
     const shutdown = { kind: "shutdown" } as const;
     const ended = callSettled("call_a.1", { ...cancelledBy(shutdown), dying: [first] } as Outcome);
     expect(broken(...owned, handed(first, shutdown), ended)).toEqual([]);

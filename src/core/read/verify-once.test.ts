@@ -1,5 +1,5 @@
-// The history checker, tested for how it tells: one mistake is one finding, however the log goes on, and a finding says
-// whom it is about.
+// The messages of the history checker: one mistake is one finding, however the log continues, and a finding names what
+// it is about.
 import { describe, expect, test } from "vitest";
 import {
   added,
@@ -70,11 +70,11 @@ const repeatable = callRequested(wanted("call_a.1", { idempotent: true }));
 const next = turnRequested("run_a", "turn_a.2");
 const x = item("x");
 
-/** run_a with its first turn going on. */
+/** run_a with its live first turn. */
 const live: readonly Event[] = [created, accepted("run_a"), started("run_a"), turnRequested("run_a", "turn_a.1")];
-/** The first turn is over, and another is to follow what comes now. */
+/** The first turn has ended, and another is to follow. */
 const ended: readonly Event[] = [...live, turnSettled("turn_a.1", "turn")];
-/** Nothing of run_a is left. */
+/** run_a is over. */
 const over: readonly Event[] = [turnSettled("turn_a.1", "end"), runSettled("run_a", completed)];
 /** A result that call_a.1 waits for. */
 const held: readonly Event[] = [
@@ -115,7 +115,7 @@ describe("G22: a result that a turn waits for", () => {
   });
 });
 
-describe("one mistake is one finding, however the log goes on", () => {
+describe("one mistake is one finding, however the log continues", () => {
   const rows: Readonly<Record<string, readonly [readonly Event[], ...(readonly string[])]>> = {
     "a steer that was forgotten waits in the queue from then on": [
       [...live, accepted("run_s", "steer"), ...over, accepted("run_b"), started("run_s")],
@@ -140,7 +140,7 @@ describe("one mistake is one finding, however the log goes on", () => {
       [...ended, one, recovered("run_a", 2), recovered("run_a", 3)],
       "G17",
     ],
-    "a turn that was asked for while its run was set down": [
+    "a turn that was requested while its run was parked": [
       [...ended, parked, next, turnSettled("turn_a.2", "end"), recovered("run_a", 1)],
       "G25",
     ],
@@ -169,13 +169,13 @@ describe("one mistake is one finding, however the log goes on", () => {
     expect(verify(recorded(events)).map((finding) => finding.guarantee)).toEqual(guarantees);
   });
 
-  test("what was settled by a finding is not missed at rest", () => {
+  test("a run that a finding settled is not reported again at rest", () => {
     const outlived = [...live, one, processRequested(first, "call_a.1"), callSettled("call_a.1"), ...over];
     expect(verifyAtRest(recorded(outlived))).toMatchObject([{ guarantee: "G19" }]);
     expect(verifyAtRest(recorded([created, processDetached(first)]))).toMatchObject([{ guarantee: "G16" }]);
   });
 
-  test("a call that is left behind keeps what was held for it, and nobody else is asked for it", () => {
+  test("a call that is left behind keeps its held result, and no second finding follows", () => {
     const behind: readonly Event[] = [turnSettled("turn_a.1", "turn"), next];
     const found = (events: readonly Event[]) => verify(recorded(events)).map((finding) => finding.guarantee);
     const later = [callSettled("call_a.1"), itemsTaken("turn_a.2", item(first))];
@@ -184,7 +184,7 @@ describe("one mistake is one finding, however the log goes on", () => {
   });
 });
 
-describe("a finding says whom it is about", () => {
+describe("a finding names what it is about", () => {
   const lostTurn = turnSettled("turn_a.1", "turn", lost);
   const wanting: Event = { type: "inbox.added", item: x, wake: true };
   const second = "proc_1.2";
@@ -195,7 +195,7 @@ describe("a finding says whom it is about", () => {
       [...live, accepted("run_s", "steer"), accepted("run_t", "steer"), ...over, accepted("run_b")],
     ],
     ["run_a was edited, but it was not in the queue.", [...live, edited]],
-    ["turn_a.2 was asked for before call_a.1, call_a.2 had a result.", [...ended, one, two, next]],
+    ["turn_a.2 was requested before call_a.1, call_a.2 had a result.", [...ended, one, two, next]],
     [
       "ask_a.1, ask_a.2 was not withdrawn at once with what it belongs to.",
       [
@@ -208,10 +208,10 @@ describe("a finding says whom it is about", () => {
       [...both, closed, processStarted(first)],
     ],
     [
-      "run_a was taken up again before proc_1.1, proc_1.2 had ended, which went on under another worker.",
+      "run_a was recovered before proc_1.1, proc_1.2 had ended, which ran under another worker.",
       [...live, processRequested(first), processRequested(second), lostTurn, recovered("run_a", 2)],
     ],
-    ["What nobody waits for was not to begin a run once it has ended.", [...live, wanting]],
+    ["An item without a process was not to begin a run once it has ended.", [...live, wanting]],
     [
       "proc_1.1 was to begin a run once it has ended.",
       [...live, processRequested(first), processSettled(first), told(first, {})],
@@ -221,7 +221,7 @@ describe("a finding says whom it is about", () => {
     expect(verify(recorded(events)).map((finding) => finding.message)).toEqual([message]);
   });
 
-  test("and where: at the event that shows it", () => {
+  test("a finding has the position of the event that shows it", () => {
     const events = [...live, runSettled("run_a", cancelledBy(user))];
     expect(verify(recorded(events))).toMatchObject([
       { guarantee: "G17", seq: 5 },

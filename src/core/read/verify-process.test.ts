@@ -1,5 +1,4 @@
-// The history checker, tested where it follows processes and what they have to tell: the good log has no findings, and
-// each rule is broken once.
+// The history checker on processes and their results: the correct log has no findings, and each rule is broken once.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -59,7 +58,7 @@ const recorded = (events: readonly Event[], first = 1): readonly Recorded[] =>
   events.map((event, index) => ({ ...event, seq: first + index, at: 0 }));
 const names = (findings: readonly { readonly guarantee: string }[]) => findings.map((finding) => finding.guarantee);
 
-/** The guarantees a log breaks, as the checker sees it. */
+/** The guarantees that the checker reports as broken. */
 const broken = (...events: readonly Event[]): readonly string[] => names(verify(recorded(events)));
 const brokenAtRest = (...events: readonly Event[]): readonly string[] => names(verifyAtRest(recorded(events)));
 
@@ -104,13 +103,13 @@ const told = (id: ProcessId, more: { wake?: true; heldBy?: CallId } = { wake: tr
   ...more,
 });
 
-/** run_a with its first turn and two calls going on. */
+/** run_a with its live first turn and two live calls. */
 const { events: busy } = given(...running("run_a"), call("call_a.1"), call("call_a.2"));
 /** call_a.1 has a process. */
 const owned: readonly Event[] = [...busy, processRequested(first, "call_a.1")];
-/** Something goes on in the background of a session that does nothing else. */
+/** A background process of an otherwise idle session. */
 const idle: readonly Event[] = [created, processRequested(first)];
-/** The same in a busy one. */
+/** The same in a busy session. */
 const behind: readonly Event[] = [...busy, processRequested(first)];
 const woken = wokenRun("run_1.w5");
 /** call_a.1 has a process, and so has this call. */
@@ -123,13 +122,13 @@ const processStarted = (processId: ProcessId): Event => ({
   profile: "open",
 });
 
-/** The run that was begun for it is carried out. */
+/** Runs the run that was begun for a result. */
 function carriedOut(past: Given): Given {
   const begun = past.and(start);
   return begun.and(settleTurn(begun.lane.live?.turn ?? "turn_none.1"));
 }
 
-describe("a clean log has no findings", () => {
+describe("a correct log has no findings", () => {
   const calling = given(...running("run_a"), call("call_a.1"), call("call_a.2"));
   const byEnd = given(
     ...running("run_a"),
@@ -283,7 +282,7 @@ describe("a clean log has no findings", () => {
     expect(verifyAtRest(recorded(events))).toEqual([]);
   });
 
-  test.each(Object.entries(clean))("also if retention has shortened it: %s", (_, { events }) => {
+  test.each(Object.entries(clean))("nor if retention has shortened it: %s", (_, { events }) => {
     for (let from = 1; from < events.length; from += 1) {
       expect(names(verify(recorded(events.slice(from), 100)))).toEqual([]);
     }
@@ -303,7 +302,7 @@ describe("a process that begins", () => {
     expect(broken(...busy, turnSettled("turn_a.1", "end"), begins)).toEqual(["G11"]);
     expect(broken(...busy, callCancelled("call_a.2"), begins)).toEqual([]);
   });
-  test("G19: of a call that is not going on, or of another session: nobody would end it", () => {
+  test("G19: of a call that is not live, or of another session: nothing would stop it", () => {
     expect(broken(created, processRequested(first, "call_a.1"))).toEqual(["G19"]);
     expect(broken(...busy, processRequested(first, "call_a.3"))).toEqual(["G19"]);
     expect(broken(...busy, processRequested(first, "call_b.1"))).toEqual(["G19"]);
@@ -313,23 +312,23 @@ describe("a process that begins", () => {
     expect(broken(...astray, processCancelled(first))).toEqual(["G19"]);
     expect(broken(...astray, processDetached(first))).toEqual(["G19"]);
   });
-  test("G25: of a call whose run is set down", () => {
+  test("G25: of a call whose run is parked", () => {
     const kept = callRequested(wanted("call_a.1", { idempotent: true }));
     const { events } = given(...running("run_a"));
     const down = [...events, turnSettled("turn_a.1", "turn"), kept, parked];
     expect(broken(...down, processRequested(first, "call_a.1"))).toEqual(["G25"]);
   });
-  test("G10: under a number that was used already", () => {
+  test("G10: with a number that was used already", () => {
     const silent = processRequested(first, "ses_1", "silent");
     expect(broken(created, silent, processSettled(first), silent)).toEqual(["G10"]);
     expect(broken(created, processRequested(second), processRequested(first))).toEqual(["G10"]);
   });
-  test("G33: although too many go on", () => {
+  test("G33: although too many are live", () => {
     const many = Array.from({ length: PROCESSES_LIVE_MAX }, (_, index) => processRequested(`proc_1.${index + 1}`));
     expect(broken(created, ...many)).toEqual([]);
     expect(broken(created, ...many, processRequested(`proc_1.${PROCESSES_LIVE_MAX + 1}`))).toEqual(["G33"]);
   });
-  test("G16: and is said to have started when it is over, or never began", () => {
+  test("G16: and is recorded as started after it has ended, or without a request", () => {
     const started = processStarted(first);
     expect(broken(...idle, started)).toEqual([]);
     expect(broken(created, started)).toEqual(["G16"]);
@@ -338,7 +337,7 @@ describe("a process that begins", () => {
 });
 
 describe("a process that is detached", () => {
-  test("G16: when it is over, or never began", () => {
+  test("G16: after it has ended, or without a request", () => {
     expect(broken(...owned, processDetached(first))).toEqual([]);
     expect(broken(...busy, processDetached(first))).toEqual(["G16"]);
     expect(broken(...owned, processSettled(first), processDetached(first))).toEqual(["G16"]);
@@ -358,18 +357,18 @@ describe("a process that is detached", () => {
 
 describe("a cancel of a process", () => {
   const cancel = processCancelled(first);
-  test("G10: that was not going on", () => {
+  test("G10: that was not live", () => {
     expect(broken(created, cancel)).toEqual(["G10"]);
     expect(broken(...owned, processSettled(first), cancel)).toEqual(["G10"]);
   });
-  test("G10: a second time, or behind one of its call or its run", () => {
+  test("G10: a second time, or after one of its call or its run", () => {
     expect(broken(...idle, cancel, processCancelled(first, policy))).toEqual(["G10"]);
     expect(broken(...owned, callCancelled("call_a.1"), cancel)).toEqual(["G10"]);
     expect(broken(...owned, cancelRequested("run_a"), cancel)).toEqual(["G10"]);
     expect(broken(...owned, turnSettled("turn_a.1", "end"), cancel)).toEqual([]);
     expect(broken(...behind, cancelRequested("run_a"), cancel)).toEqual([]);
   });
-  test("G9: that the end of its session does not bring at once", () => {
+  test("G9: that does not follow the end of its session at once", () => {
     const both: readonly Event[] = [...idle, processRequested(second), closed, sessionCancelled()];
     const cancels = [processCancelled(first, closing), processCancelled(second, closing)];
     const later = processStarted(first);
@@ -382,26 +381,26 @@ describe("a cancel of a process", () => {
 });
 
 describe("the end of a process", () => {
-  test("G14: of one that is over, or never began", () => {
+  test("G14: after it has ended, or without a request", () => {
     expect(broken(created, processSettled(first))).toEqual(["G14"]);
     expect(broken(...owned, processSettled(first), processSettled(first, lost))).toEqual(["G14"]);
   });
-  test("G19: that comes after that of its call", () => {
+  test("G19: after that of its call", () => {
     expect(broken(...owned, callSettled("call_a.1"))).toEqual(["G19"]);
     expect(broken(...owned, processSettled(first), callSettled("call_a.1"))).toEqual([]);
     expect(broken(...owned, processDetached(first), callSettled("call_a.1"))).toEqual([]);
     expect(broken(...owned, callSettled("call_a.2"))).toEqual([]);
   });
-  test("G20: that comes after another worker has taken up its run", () => {
+  test("G20: after another worker has recovered its run", () => {
     const cut = [callSettled("call_a.1", lost), callSettled("call_a.2", lost), turnSettled("turn_a.1", "turn", lost)];
     expect(broken(...behind, ...cut, recovered("run_a", 2))).toEqual(["G20"]);
     expect(broken(...behind, processSettled(first, lost), told(first), ...cut, recovered("run_a", 2))).toEqual([]);
   });
-  test("G24: that never comes", () => {
+  test("G24: that is missing", () => {
     expect(brokenAtRest(...idle)).toEqual(["G24"]);
     expect(brokenAtRest(...idle, processCancelled(first), processSettled(first, stopped))).toEqual([]);
   });
-  test("G15: as cancelled, although nobody had asked for that", () => {
+  test("G15: as cancelled, without a cancel", () => {
     expect(broken(...idle, processSettled(first, stopped))).toEqual(["G15"]);
     expect(broken(...behind, cancelRequested("run_a"), processSettled(first, stopped))).toEqual(["G15"]);
     expect(broken(...owned, processSettled(first, stopped), added(item("x")))).toEqual(["G15"]);
@@ -416,7 +415,7 @@ describe("the end of a process", () => {
     expect(broken(...owned, callCancelled("call_a.2"), processSettled(first, parent), parked).at(0)).toBe("G15");
     expect(brokenAtRest(...owned, processSettled(first, parent))).toEqual(["G15", "G24"]);
   });
-  test("G15: as cancelled, although nothing had stopped it or its call", () => {
+  test("G15: as cancelled, although neither it nor its call was stopped", () => {
     const shutdown = cancelledBy({ kind: "shutdown" });
     expect(broken(...owned, processSettled(first, shutdown), callSettled("call_a.1", shutdown))).toEqual(["G15"]);
     expect(broken(...owned, processSettled(first, parent), callSettled("call_a.1"))).toEqual(["G15"]);
@@ -432,10 +431,10 @@ describe("the end of a process", () => {
   });
 });
 
-describe("what a process has to tell", () => {
+describe("the result of a process", () => {
   const ended: readonly Event[] = [...behind, processSettled(first)];
 
-  test("G22: that is not told at once", () => {
+  test("G22: that is not reported at once", () => {
     for (const outcome of [completed, lost]) {
       expect(broken(...behind, processSettled(first, outcome), told(first))).toEqual([]);
       expect(broken(...behind, processSettled(first, outcome), added(item("x")))).toEqual(["G22"]);
@@ -444,20 +443,20 @@ describe("what a process has to tell", () => {
     expect(broken(...ended, processStarted(first))).toEqual(["G22", "G16"]);
     expect(brokenAtRest(...idle, processSettled(first))).toEqual(["G22"]);
   });
-  test("G22: that is told twice, or of one that goes on, or of another", () => {
+  test("G22: that is reported twice, or of a live process, or of another", () => {
     expect(broken(...ended, told(first), told(first))).toEqual(["G22"]);
     expect(broken(...behind, told(first))).toEqual(["G22"]);
     expect(broken(...behind, told(first, {}))).toEqual(["G22"]);
     expect(broken(...ended, told(second))).toEqual(["G22", "G22"]);
   });
-  test("G22: of one that was cancelled, could not be started, is silent, or was a call's own", () => {
+  test("G22: of a process that was cancelled, could not be started, is silent, or belonged to a call", () => {
     expect(broken(...behind, processCancelled(first), processSettled(first, stopped), told(first))).toEqual(["G22"]);
     expect(broken(...behind, processSettled(first, failed), told(first))).toEqual(["G22"]);
     expect(broken(...owned, processSettled(first), told(first))).toEqual(["G22"]);
     const silent = processRequested(first, "ses_1", "silent");
     expect(broken(...busy, silent, processSettled(first), told(first))).toEqual(["G22"]);
   });
-  test("G22: that wakes or does not, against what was asked for", () => {
+  test("G22: that begins a run or not, contrary to its feedback", () => {
     expect(broken(...ended, told(first, {}))).toEqual(["G22"]);
     const quiet = processRequested(first, "ses_1", "next-turn");
     expect(broken(...busy, quiet, processSettled(first), told(first))).toEqual(["G22"]);
@@ -466,7 +465,7 @@ describe("what a process has to tell", () => {
     expect(broken(...detached, told(first, {}))).toEqual([]);
     expect(broken(...busy, { type: "inbox.added", item: item("x"), wake: true })).toEqual(["G22"]);
   });
-  test("G22: that is dropped for no reason, or by one that has nothing to tell, or in secret", () => {
+  test("G22: that is dropped without a reason, by a process without a result, or unrecorded", () => {
     const dropped = processSettled(first, completed, { dropped: true });
     const over: readonly Event[] = [...idle, closed, sessionCancelled(), processCancelled(first, closing)];
     expect(broken(...over, dropped)).toEqual([]);
@@ -480,7 +479,7 @@ describe("what a process has to tell", () => {
   });
 });
 
-test("G22: what was taken for the next turn is not heard if its run ends instead", () => {
+test("G22: that was taken for the next turn of a run that ends instead", () => {
   const { events } = given(...running("run_a"));
   const taken = [...events, added(item("x")), turnSettled("turn_a.1", "turn"), itemsTaken("turn_a.2", item("x"))];
   expect(broken(...taken, turnRequested("run_a", "turn_a.2"))).toEqual([]);
@@ -491,18 +490,18 @@ describe("a result that is held", () => {
   const held: readonly Event[] = [...behind, processSettled(first), told(first, { heldBy: "call_a.1", wake: true })];
   const takes = itemsTaken("turn_a.1", item(first));
 
-  test("G22: for a call that does not wait any more", () => {
+  test("G22: for a call that has stopped waiting", () => {
     expect(broken(...held)).toEqual([]);
     const late: Event = told(first, { heldBy: "call_a.9", wake: true });
     expect(broken(...behind, processSettled(first), late)).toEqual(["G22"]);
   });
-  test("G22: and taken while that call goes on", () => {
+  test("G22: and taken while that call is live", () => {
     expect(broken(...held, takes)).toEqual(["G22"]);
     expect(broken(...held, added(item("x")), itemsTaken("turn_a.1", item("x")))).toEqual([]);
     const later = [callSettled("call_a.1"), takes];
     expect(broken(...held, added(item("x")), itemsTaken("turn_a.1", item("x")), ...later)).toEqual([]);
   });
-  test("G22: and not taken once that call is over", () => {
+  test("G22: and not taken once that call has ended", () => {
     expect(broken(...held, callSettled("call_a.1"), takes)).toEqual([]);
     const next = [callSettled("call_a.2"), turnSettled("turn_a.1", "turn"), turnRequested("run_a", "turn_a.2")];
     expect(broken(...held, callSettled("call_a.1"), ...next)).toEqual(["G22"]);
@@ -513,22 +512,22 @@ describe("a result that is held", () => {
     expect(broken(...ended)).toEqual([]);
     expect(broken(...ended, takes)).toEqual(["G22"]);
   });
-  test("G22: and told again after the call has told it", () => {
+  test("G22: and reported again after the call has returned it", () => {
     expect(broken(...held, heard(first), takes)).toEqual(["G22"]);
     expect(broken(...held, heard(), takes)).toEqual([]);
   });
-  test("G22: and told by a call that did not complete", () => {
+  test("G22: and returned by a call that did not complete", () => {
     for (const outcome of [failed, lost]) {
       expect(broken(...held, { ...heard(first), outcome } as Event)).toEqual(["G22"]);
     }
   });
-  test("G22: told by a call before it is known, or of one that never began", () => {
+  test("G22: and returned by a call before it exists, or of a process that never began", () => {
     expect(broken(...behind, heard(first))).toEqual(["G22"]);
     expect(broken(...behind, heard(second))).toEqual(["G22"]);
   });
 });
 
-describe("a run that nobody asked for", () => {
+describe("a run that a result begins", () => {
   const wakes: readonly Event[] = [...idle, processSettled(first), told(first)];
   const other: Event = { type: "run.accepted", runId: "run_b", prompt: { text: "b" }, delivery: "queue" };
 
@@ -540,7 +539,7 @@ describe("a run that nobody asked for", () => {
     expect(broken(...beside, processStarted(second))).toEqual(["G22"]);
     expect(brokenAtRest(...wakes)).toEqual(["G22"]);
   });
-  test("G22: that does not begin when the live run is over, or the last one that waited", () => {
+  test("G22: that does not begin when the live run has ended, or the last waiting one", () => {
     const waiting = [...behind, processSettled(first), told(first)];
     const over = [callSettled("call_a.1"), callSettled("call_a.2"), turnSettled("turn_a.1", "end")];
     const ended = [...waiting, ...over, runSettled("run_a", completed)];
@@ -554,13 +553,13 @@ describe("a run that nobody asked for", () => {
     expect(broken(...queued, third, ...none, woken)).toEqual([]);
     expect(broken(...queued, runSettled("run_b", stopped), added(item("x")))).toEqual(["G22"]);
   });
-  test("G22: that begins for nothing, or while something else is to come", () => {
+  test("G22: that begins without a result, or while another run is waiting", () => {
     expect(broken(created, woken)).toEqual(["G22"]);
     expect(broken(created, added(item("x")), woken)).toEqual(["G22"]);
     expect(broken(...behind, processSettled(first), told(first), woken)).toEqual(["G22"]);
     expect(broken(created, processRequested(first), other, processSettled(first), told(first), woken)).toEqual(["G22"]);
   });
-  test("G22: that begins a second time for the same", () => {
+  test("G22: that begins a second time for the same result", () => {
     const again = [...wakes, woken, runSettled("run_1.w5", stopped)];
     expect(broken(...again)).toEqual([]);
     expect(broken(...again, wokenRun("run_1.w7"))).toEqual(["G22"]);
@@ -571,21 +570,21 @@ describe("a run that nobody asked for", () => {
     expect(broken(...cancelled, added(item("x")))).toEqual([]);
     expect(broken(...cancelled, wokenRun("run_1.w8"))).toEqual(["G22"]);
   });
-  test("is not missed in a session that was closed since", () => {
+  test("may be missing in a session that was closed since", () => {
     const ended = [callSettled("call_a.1"), callSettled("call_a.2"), turnSettled("turn_a.1", "end")];
     const stop: Event = { type: "session.cancel_requested", covers: ["run_a"], reason: closing };
     const own: Event = { type: "run.cancel_requested", runId: "run_a", reason: closing };
     const cut = [closed, stop, own, ...ended, runSettled("run_a", cancelledBy(closing))];
     expect(brokenAtRest(...behind, processSettled(first), told(first), ...cut)).toEqual([]);
   });
-  test("one for all that ends in the same moment", () => {
+  test("is one for all results of the same moment", () => {
     const two = [...idle, processRequested(second), processSettled(first, lost), told(first)];
     expect(broken(...two, processSettled(second, lost), told(second), wokenRun("run_1.w8"))).toEqual([]);
     expect(brokenAtRest(...two, processSettled(second, lost), told(second))).toEqual(["G22"]);
   });
 });
 
-test("a process of which nothing is known is as it may be", () => {
+test("a process whose request was removed is not reported", () => {
   const { events } = given(beginProcess("ses_1", "silent"), loseProcess(first));
   expect(verifyAtRest(recorded(events))).toEqual([]);
 });

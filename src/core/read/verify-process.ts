@@ -1,9 +1,9 @@
-// The part of the history checker that follows processes: begun by what goes on, ended with what they belong to,
-// settled once and truthfully, and owed to the inbox if somebody is to hear of it.
+// The part of the history checker that follows processes: begun by live work, ended with their owner, settled once and
+// correctly, and reported to the inbox if their feedback requires it.
 //
 // Invariants
-// 1. Remembers the processes that go on and how many there were, nothing else.
-// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+// 1. Remembers the live processes and how many there were, nothing else.
+// 2. After a finding it continues with the state of the log, so that one mistake is reported once.
 
 import { PROCESSES_LIVE_MAX } from "../limits.ts";
 import type { CancelReason, Outcome } from "../model/cancel.ts";
@@ -14,31 +14,31 @@ import type { LiveCheck } from "./verify-run.ts";
 
 type Of<T extends ProcessEvent["type"]> = Extract<ProcessEvent, { type: T }>;
 
-/** What the rest of the log says where a process event stands. */
+/** The state of the rest of the log at a process event. */
 export interface ProcessContext {
-  /** Undefined if the log was trimmed and does not say. */
+  /** Undefined if a trimmed log does not contain it. */
   readonly session: SessionId | undefined;
   readonly phase: "absent" | "open" | "closed";
   readonly live: LiveCheck | undefined;
   readonly inbox: InboxCheck;
-  /** The log was trimmed: it speaks of processes whose beginning is not kept. */
+  /** The log was trimmed: it may refer to processes whose request was removed. */
   readonly partial: boolean;
 }
 
 interface ProcessState {
   owner: CallId | SessionId;
   feedback: Feedback;
-  /** The first reason recorded for stopping it, itself. */
+  /** The first reason recorded for stopping the process itself. */
   reason: CancelReason | undefined;
-  /** The run whose call ended before it did. */
+  /** The run whose call ended before the process did. */
   dyingOf?: RunId;
 }
 
-/** Processes that were handed to the session, because their call ends and they are still dying. */
+/** Processes that were handed to the session, because their call ends before they do. */
 interface Handed {
   readonly call: CallId;
   readonly ids: readonly ProcessId[];
-  /** A reason that nothing in the log had given: it must be that of the call, or its end. */
+  /** A reason that the log did not contain before: it must be that of the call, or the call's end. */
   readonly reason: CancelReason | undefined;
 }
 
@@ -47,10 +47,10 @@ export class ProcessCheck {
   #count = 0;
   /** The end of their call must be the next event. */
   #handed: Handed | undefined;
-  /** What goes on in the background of a session that was closed: that it is cancelled must come at once. */
+  /** Background processes of a closed session: their cancels must follow at once. */
   readonly #doomed = new Set<ProcessId>();
 
-  /** Called before anything else is made of an event. */
+  /** Called first for each event. */
   follows(event: Event, report: Report): void {
     if (this.#doomed.size > 0 && !CLOSING.has(event.type)) {
       report("G9", `${[...this.#doomed].join(", ")} was not cancelled at once with its session, which was closed.`);
@@ -61,7 +61,7 @@ export class ProcessCheck {
     if (event.type === "process.detached" && event.dying !== undefined) return;
     if (event.type === "call.settled" && event.callId === handed.call) return;
     this.#handed = undefined;
-    report("G19", `${handed.ids.join(", ")} was left to the session as dying, but ${handed.call} went on.`);
+    report("G19", `${handed.ids.join(", ")} was left to the session as dying, but ${handed.call} continued.`);
   }
 
   note(event: ProcessEvent, around: ProcessContext, report: Report): void {
@@ -84,7 +84,7 @@ export class ProcessCheck {
     }
   }
 
-  /** The session was closed: whatever goes on in its background ends with it. */
+  /** The session was closed: its background processes end with it. */
   closed(): void {
     for (const [id, { owner, reason }] of this.#live) {
       if (!isCall(owner) && reason === undefined) this.#doomed.add(id);
@@ -106,7 +106,7 @@ export class ProcessCheck {
     }
   }
 
-  /** A run has ended: a cancelled one names the processes of its calls that are still dying. */
+  /** A run has ended: if cancelled, its outcome names the processes of its calls that are still dying. */
   runOver(run: RunId, outcome: Outcome, partial: boolean, report: Report): void {
     if (partial) return;
     checkNamed(
@@ -117,26 +117,26 @@ export class ProcessCheck {
     );
   }
 
-  /** A run was taken up by another worker: whatever went on under the one before it is gone. */
+  /** A run was recovered by another worker: the processes of the previous worker must have ended. */
   recovered(run: string, report: Report): void {
     if (this.#live.size === 0) return;
-    report("G20", `${run} was taken up again before ${this.#names()} had ended, which went on under another worker.`);
+    report("G20", `${run} was recovered before ${this.#names()} had ended, which ran under another worker.`);
     this.#live.clear();
   }
 
-  /** A cancel of the session: what was stopped before it begins no run when it ends. */
+  /** A cancel of the session: processes that were already stopping begin no run when they end. */
   quieted(): void {
     for (const one of this.#live.values()) {
       if (one.reason !== undefined && one.feedback === "wake") one.feedback = "next-turn";
     }
   }
 
-  /** Whether its result can be told: it has begun, and it has ended. */
+  /** Whether its result can have been received: it has begun and ended. */
   hasEnded(id: ProcessId, partial: boolean): boolean {
     return !this.#live.has(id) && (partial || numberOf(id) <= this.#count);
   }
 
-  /** Nothing comes any more. */
+  /** At the end of the log. */
   atRest(report: Report): void {
     if (this.#handed !== undefined)
       report("G19", `A process was left as dying by ${this.#handed.call}, which has no end.`);
@@ -144,15 +144,15 @@ export class ProcessCheck {
   }
 
   #request({ processId: id, owner, feedback }: Of<"process.requested">, around: ProcessContext, report: Report): void {
-    if (around.phase !== "open") report("G3", `${id} was asked for although the session is ${around.phase}.`);
+    if (around.phase !== "open") report("G3", `${id} was requested although the session is ${around.phase}.`);
     if (isCall(owner)) mayBegin(id, owner, around, report);
     else if (around.session !== undefined && owner !== around.session) {
-      report("G19", `${id} belongs to ${owner}, which is another session: nobody would end it.`);
+      report("G19", `${id} belongs to ${owner}, which is another session: nothing would stop it.`);
     }
     if (!(numberOf(id) > this.#count)) report("G10", `${id} has a number that was used already: it names two.`);
     this.#count = numberOf(id);
     this.#live.set(id, { owner, feedback, reason: undefined });
-    if (this.#live.size > PROCESSES_LIVE_MAX) report("G33", `${this.#live.size} processes go on at once.`);
+    if (this.#live.size > PROCESSES_LIVE_MAX) report("G33", `${this.#live.size} processes are live at once.`);
   }
 
   #detach(event: Of<"process.detached">, around: ProcessContext, report: Report): void {
@@ -168,7 +168,7 @@ export class ProcessCheck {
     if (one !== undefined && stopOf(one, around) !== undefined) {
       report("G9", `${id} was detached although it was being stopped with what it belonged to.`);
     }
-    // Also one whose beginning is not kept: what follows is told here.
+    // Also a process whose request was removed: its later events are in this log.
     if (one !== undefined || around.partial) this.#live.set(id, { owner, feedback, reason: one?.reason ?? dying });
   }
 
@@ -223,15 +223,15 @@ export class ProcessCheck {
       outcome.kind === "cancelled" && (outcome.reason.kind === "timeout" || outcome.reason.kind === "policy");
     const told = (ended || limited) && !isCall(one.owner) && one.feedback !== "silent";
     const wakes = one.feedback === "wake" && !(outcome.kind === "cancelled" && outcome.reason.kind === "policy");
-    // Earlier versions did not tell of those that a limit had ended.
+    // Earlier versions did not report processes that a limit had ended.
     if (told && around.phase !== "closed") around.inbox.oweResult(id, wakes, limited ? "may" : "must");
     const dropped = told && around.phase === "closed";
     if (dropped && !limited && event.dropped !== true)
-      report("G22", `What ${id} had to tell was dropped, and the log hides it.`);
-    if (!dropped && event.dropped === true) report("G22", `What ${id} had to tell was dropped for no reason.`);
+      report("G22", `The result of ${id} was dropped, and the log does not show it.`);
+    if (!dropped && event.dropped === true) report("G22", `The result of ${id} was dropped for no reason.`);
   }
 
-  /** Cancelled if and only if somebody had asked for that, for the reason that was given first. */
+  /** Cancelled if and only if a cancel was recorded, with the first reason. */
   #cancelled(id: ProcessId, reason: CancelReason, around: ProcessContext, report: Report): void {
     const one = this.#live.get(id);
     if (one === undefined) return;
@@ -239,7 +239,7 @@ export class ProcessCheck {
     if (asked !== undefined) {
       if (!same(asked, reason)) report("G10", `${id} was cancelled for one reason and ended with another.`);
     } else if (!isCall(one.owner) || !around.partial || around.live?.id === runOf(one.owner)) {
-      report("G15", `${id} ended as cancelled, but nobody had cancelled it.`);
+      report("G15", `${id} ended as cancelled, but was not cancelled.`);
     }
   }
 
@@ -251,7 +251,7 @@ export class ProcessCheck {
     report: Report,
   ): ProcessState | undefined {
     const one = this.#live.get(id);
-    if (one === undefined && !around.partial) report(guarantee, `${id} was ${what}, but it was not going on.`);
+    if (one === undefined && !around.partial) report(guarantee, `${id} was ${what}, but it was not live.`);
     return one;
   }
 
@@ -260,14 +260,14 @@ export class ProcessCheck {
   }
 }
 
-/** Nothing begins in a call that is over, set down, or being stopped. */
+/** No process begins in a call that has ended, is parked, or is being stopped. */
 function mayBegin(id: ProcessId, owner: CallId, { live, partial }: ProcessContext, report: Report): void {
   if (live?.id !== runOf(owner) || !live.owns(owner)) {
-    if (!partial) report("G19", `${id} was asked for by ${owner}, which is not going on: nobody would end it.`);
+    if (!partial) report("G19", `${id} was requested by ${owner}, which is not live: nothing would stop it.`);
   } else if (live.stopOf(owner) !== undefined) {
-    report("G11", `${id} was asked for after ${owner} had been cancelled.`);
+    report("G11", `${id} was requested after ${owner} had been cancelled.`);
   } else if (live.isParked) {
-    report("G25", `${id} was asked for while ${live.id} was set down.`);
+    report("G25", `${id} was requested while ${live.id} was parked.`);
   }
 }
 
@@ -281,12 +281,12 @@ function checkNamed(what: CallId | RunId, outcome: Outcome, dying: readonly Proc
   if (named !== expected) report("G12", `${what} names [${named}] as dying; the log has [${expected}].`);
 }
 
-/** Why it is to end, by itself or with what it belongs to. */
+/** Why it must end: its own cancel, or that of its owner. */
 function stopOf({ owner, reason }: ProcessState, { live }: ProcessContext): CancelReason | undefined {
   return reason ?? (isCall(owner) && live?.id === runOf(owner) ? live.stopOf(owner) : undefined);
 }
 
-/** What can stand between the end of a session and the cancels of what goes on in its background. */
+/** Events that may come between the end of a session and the cancels of its background processes. */
 const CLOSING: ReadonlySet<Event["type"]> = new Set([
   "session.cancel_requested",
   "run.cancel_requested",

@@ -1,9 +1,9 @@
-// The part of the history checker that follows the questions of one live run: asked by work that goes on, settled once,
-// and never open any longer than what they belong to.
+// The part of the history checker that follows the questions of one live run: asked by live work, settled once, and
+// never open longer than their owner is live.
 //
 // Invariants
 // 1. Remembers the open questions and how many were asked, nothing else.
-// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+// 2. After a finding it continues with the state of the log, so that one mistake is reported once.
 import type { Event, QuestionEvent } from "../model/event.ts";
 import { type CallId, type QuestionId, questionId, type RunId, type Work } from "../model/ids.ts";
 import type { QuestionOutcome, Subject } from "../model/question.ts";
@@ -20,14 +20,14 @@ export class QuestionCheck {
   readonly #run: RunId;
   readonly #open = new Map<QuestionId, Open>();
   #asked = 0;
-  /** Questions whose run or call was cancelled: that they are withdrawn must be the very next events. */
+  /** Questions whose run or call was cancelled: the next events must withdraw them. */
   readonly #doomed = new Set<QuestionId>();
 
   constructor(run: RunId) {
     this.#run = run;
   }
 
-  /** Called before anything else is made of an event. */
+  /** Called first for each event. */
   follows(event: Event, report: Report): void {
     if (this.#doomed.size === 0) return;
     if (event.type === "question.settled" && this.#doomed.delete(event.questionId)) {
@@ -52,7 +52,7 @@ export class QuestionCheck {
     const question = this.#open.get(id);
     if (question === undefined) report("G17", `${id} ended, but it was not open.`);
     else if (!FITTING[question.kind].has(ending.kind)) {
-      report("G17", `${id} ended as ${ending.kind}, which is no answer to what it asks.`);
+      report("G17", `${id} ended as ${ending.kind}, which does not answer it.`);
     }
     this.#open.delete(id);
   }
@@ -64,7 +64,7 @@ export class QuestionCheck {
     }
   }
 
-  /** A piece of work has ended, or all that could use an answer. */
+  /** A call, a turn, or the run has ended, and so must its questions. */
   over(what: Work | RunId, report: Report): void {
     for (const [id, question] of this.#open) {
       if (question.owner !== what && what !== this.#run) continue;
@@ -74,11 +74,11 @@ export class QuestionCheck {
     }
   }
 
-  /** The run changes hands: whoever waited for an answer is gone. Only approvals are found again. */
+  /** The run is parked or recovered: only approvals may stay open. */
   setDown(report: Report): void {
     for (const [id, question] of this.#open) {
       if (question.kind === "approval") continue;
-      report("G25", `${id} is open, although whoever asked it is gone.`);
+      report("G25", `${id} is open, although its owner has gone.`);
       this.#open.delete(id);
     }
   }

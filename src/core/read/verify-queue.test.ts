@@ -1,5 +1,5 @@
-// The history checker, tested where it follows those who wait: the queue, steers, interrupts and keys. Each law is one
-// lawful history, and the same with one change.
+// The history checker on waiting runs: the queue, steers, interrupts and keys. Each rule has one lawful history, and
+// the same with one change.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -28,7 +28,7 @@ import { verify, verifyAtRest } from "./verify.ts";
 const recorded = (events: readonly Event[]): readonly Recorded[] =>
   events.map((event, index) => ({ ...event, seq: 1 + index, at: 0 }));
 
-/** The guarantees a log breaks, as the checker sees it. */
+/** The guarantees that the checker reports as broken. */
 const broken = (...events: readonly Event[]): readonly string[] =>
   verify(recorded(events)).map((finding) => finding.guarantee);
 
@@ -57,13 +57,13 @@ const stopped = cancelledBy(user);
 const into = (runId: RunId) => ({ kind: "completed", into: runId }) as const;
 const turnOver: Event = { type: "turn.settled", runId: "run_a", turnId: "turn_a.1", outcome: completed, next: "end" };
 
-/** run_a with its first turn going on. */
+/** run_a with its live first turn. */
 const live: readonly Event[] = [created, accepted("run_a"), started("run_a"), turnRequested("run_a", "turn_a.1")];
-/** run_a comes to its end, with what is done to its steers still to follow. */
+/** run_a ends; what happens to its steers is still to follow. */
 const ends: readonly Event[] = [turnOver, runSettled("run_a", completed)];
 
-describe("what is lawful has no findings", () => {
-  /** These are carried out, in this order. */
+describe("a lawful history has no findings", () => {
+  /** Completes these runs, in this order. */
   const inOrder = (past: Given, ...runs: readonly string[]): Given =>
     runs.reduce((so, run) => so.and(start, settleTurn(`turn_${run}.1`)), past);
   const begun = given(...running("run_a"));
@@ -148,7 +148,7 @@ describe("what is lawful has no findings", () => {
     expect(verifyAtRest(recorded([...live, interrupt, end, ...ends]))).toEqual([]);
     expect(broken(...live, interrupt, turnOver)).toContain("G5");
   });
-  test("what was answered to a request, also with nothing going on", () => {
+  test("the answer to a request, even in an idle session", () => {
     const answered: Event = { type: "request.answered", key: "k", content: "c", answer: null };
     expect(broken(created, answered)).toEqual([]);
     expect(broken(...live, answered, answered)).toEqual([]);

@@ -1,5 +1,5 @@
-// The history checker, tested where it follows calls by the end of a turn, questions, the inbox and summaries: the good
-// log has no findings, and each rule is broken once.
+// The history checker on calls requested at the end of a turn, questions, the inbox and summaries: the correct log has
+// no findings, and each rule is broken once.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -55,7 +55,7 @@ import { verify, verifyAtRest } from "./verify.ts";
 const recorded = (events: readonly Event[], first = 1): readonly Recorded[] =>
   events.map((event, index) => ({ ...event, seq: first + index, at: 0 }));
 
-/** The guarantees a log breaks, as the checker sees it. */
+/** The guarantees that the checker reports as broken. */
 const broken = (...events: readonly Event[]): readonly string[] =>
   verify(recorded(events)).map((finding) => finding.guarantee);
 
@@ -80,13 +80,13 @@ const repeatable = callRequested(wanted("call_a.1", { idempotent: true }));
 const reminded = added(reminder("call_a.1", "tool", user));
 const stopped = cancelledBy(user);
 
-/** run_a with its first turn going on. */
+/** run_a with its live first turn. */
 const { events: live } = given(...running("run_a"));
-/** The first turn is over, and another is to follow what comes now. */
+/** The first turn has ended, and another is to follow. */
 const ended: readonly Event[] = [...live, turnSettled("turn_a.1", "turn")];
 const waiting: readonly Event[] = [...ended, one, asked("ask_a.1", "call_a.1")];
 
-describe("a clean log has no findings", () => {
+describe("a correct log has no findings", () => {
   const begun = given(...running("run_a"));
   const asking = begun.and(call("call_a.1"), ask("call_a.1"), ask("turn_a.1", plainQuestion));
   const called = begun.and(
@@ -196,7 +196,7 @@ describe("a log that retention has shortened", () => {
     verify(recorded([...events.slice(2), ...more], 100)).map((finding) => finding.guarantee);
   const [x, y] = [item("x"), item("y")];
 
-  test("G22: is held to what it still tells of its inbox", () => {
+  test("G22: is checked for the part of its inbox that it contains", () => {
     const next = [turnSettled("turn_a.1", "turn"), turnRequested("run_a", "turn_a.2")];
     expect(shortened(added(x), itemsTaken("turn_a.1", y, x), ...next)).toEqual([]);
     expect(shortened(added(x), itemsTaken("turn_a.1", y))).toEqual(["G22"]);
@@ -204,22 +204,22 @@ describe("a log that retention has shortened", () => {
   });
 });
 
-describe("calls by the end of a turn", () => {
-  test("are found broken where something comes between", () => {
+describe("calls requested at the end of a turn", () => {
+  test("are reported if another event comes between", () => {
     expect(broken(...ended, one, two)).toEqual([]);
     expect(broken(...ended, added(item("x")), one)).toEqual(["G17"]);
     expect(broken(...ended, one, callSettled("call_a.1"), two)).toEqual(["G17"]);
   });
-  test("G16: are found after the last turn", () => {
+  test("G16: are reported after the last turn", () => {
     expect(broken(...live, turnSettled("turn_a.1", "end"), one)).toEqual(["G16"]);
   });
-  test("G11: are found after a cancel", () => {
+  test("G11: are reported after a cancel", () => {
     expect(broken(...live, cancelRequested("run_a"), turnSettled("turn_a.1", "turn"), one)).toEqual(["G11"]);
   });
-  test("G17: are found without a result at the next turn", () => {
+  test("G17: are reported without a result at the next turn", () => {
     expect(broken(...ended, one, turnRequested("run_a", "turn_a.2"))).toEqual(["G17"]);
   });
-  test("G17: so is a turn that another one goes on beside", () => {
+  test("G17: as is a turn beside a live one", () => {
     expect(broken(...live, turnRequested("run_a", "turn_a.2"))).toEqual(["G17"]);
   });
 });
@@ -227,53 +227,53 @@ describe("calls by the end of a turn", () => {
 describe("the end of a run", () => {
   const end = (outcome: Outcome): readonly Event[] => [turnSettled("turn_a.1", "end", outcome)];
 
-  test("G15: is found if it completed, and its last turn did not", () => {
+  test("G15: is reported if it completed, and its last turn did not", () => {
     expect(broken(...live, ...end(failed), runSettled("run_a", completed))).toEqual(["G15"]);
     expect(broken(...live, turnSettled("turn_a.1", "turn"), runSettled("run_a", completed))).toEqual(["G15"]);
     const unbegun = live.filter(({ type }) => type !== "turn.requested");
     expect(broken(...unbegun, runSettled("run_a", completed))).toEqual(["G15"]);
   });
-  test("is like its last turn, also if somebody else records it after a crash", () => {
+  test("may be that of its last turn, even if another worker records it after a crash", () => {
     expect(broken(...live, ...end(completed), runSettled("run_a", completed))).toEqual([]);
     expect(broken(...live, ...end(completed), recovered("run_a", 2), runSettled("run_a", completed))).toEqual([]);
     expect(broken(...live, ...end(failed), runSettled("run_a", failed))).toEqual([]);
   });
 });
 
-describe("what is kept when a run changes hands", () => {
-  test("may be repeated, or waits for an approval", () => {
+describe("a call that is kept when its run changes hands", () => {
+  test("may be idempotent, or wait for an approval", () => {
     for (const change of [parked, recovered("run_a", 2)]) {
       expect(broken(...ended, repeatable, change)).toEqual([]);
       expect(broken(...waiting, change)).toEqual([]);
     }
   });
-  test.each([parked, recovered("run_a", 2)])("G17: is found if it may have had effects (%j)", (change) => {
+  test.each([parked, recovered("run_a", 2)])("G17: is reported if it may have had effects (%j)", (change) => {
     expect(broken(...ended, one, change)).toEqual(["G17"]);
   });
-  test("G17: is found if a turn has asked for it from within", () => {
+  test("G17: is reported if it was requested during a turn", () => {
     const cut = turnSettled("turn_a.1", "turn", lost);
     expect(broken(...live, repeatable, cut, recovered("run_a", 2))).toEqual(["G17"]);
   });
-  test("G17: is found if it was being stopped", () => {
+  test("G17: is reported if it was being stopped", () => {
     expect(broken(...ended, repeatable, callCancelled("call_a.1"), recovered("run_a", 2))).toEqual(["G17"]);
     expect(broken(...ended, repeatable, parked, callCancelled("call_a.1"), recovered("run_a", 1))).toEqual(["G17"]);
   });
-  test("G17: is found if its approval was answered before", () => {
+  test("G17: is reported if its approval was answered before", () => {
     const allowed = questionSettled("ask_a.1", { kind: "allowed" });
     expect(broken(...waiting, allowed, recovered("run_a", 2))).toEqual(["G17"]);
     expect(broken(...waiting, parked, allowed, recovered("run_a", 1))).toEqual([]);
   });
-  test("G17: is found if it is another call that waits for an approval", () => {
+  test("G17: is reported if another call waits for an approval", () => {
     expect(broken(...ended, one, two, asked("ask_a.1", "call_a.1"), parked)).toEqual(["G17"]);
   });
-  test("G25: is found if it begins something while nobody carries it out", () => {
+  test("G25: is reported if it starts a process while its run is parked", () => {
     expect(broken(...ended, parked, turnRequested("run_a", "turn_a.2"))).toEqual(["G25"]);
     expect(broken(...ended, repeatable, parked, asked("ask_a.1", "call_a.1"))).toEqual(["G25"]);
   });
-  test("G25: is found if it ends while nobody carries it out", () => {
+  test("G25: is reported if it ends while its run is parked", () => {
     expect(broken(...ended, repeatable, parked, callSettled("call_a.1"))).toEqual(["G25"]);
   });
-  test("G25: is found if it is a question whose asker is gone", () => {
+  test("G25: is reported if it is a question whose owner has gone", () => {
     const question = asked("ask_a.1", "call_a.1", plainQuestion);
     expect(broken(...ended, repeatable, question, recovered("run_a", 2))).toEqual(["G25"]);
   });
@@ -287,14 +287,14 @@ describe("a question", () => {
     expect(broken(...waiting, withdrawn, withdrawn)).toEqual(["G17"]);
     expect(broken(...live, withdrawn)).toEqual(["G17"]);
   });
-  test("G17: that is answered with something that is no answer", () => {
+  test("G17: that is answered with a value that does not fit", () => {
     expect(broken(...waiting, questionSettled("ask_a.1", { kind: "answered", value: 1 }))).toEqual(["G17"]);
     expect(broken(...live, ofTheTurn, questionSettled("ask_a.1", { kind: "allowed" }))).toEqual(["G17"]);
   });
   test("G17: whose id is used again", () => {
     expect(broken(...waiting, withdrawn, asked("ask_a.1", "call_a.1"))).toEqual(["G17"]);
   });
-  test("G16: of somebody who is not going on, or of a run that is", () => {
+  test("G16: of work that is not live, or of a run instead of its work", () => {
     expect(broken(...live, asked("ask_a.1", "call_a.1"))).toEqual(["G16"]);
     expect(broken(...ended, one, asked("ask_a.1", "turn_a.1"))).toEqual(["G16"]);
     const over = given(...running("run_a"), settleTurn("turn_a.1"));
@@ -317,7 +317,7 @@ describe("a question", () => {
     const again = asked("ask_a.1", "call_a.1");
     expect(broken(...waiting, cancelRequested("run_a"), again)).toEqual(["G9", "G11", "G17"]);
   });
-  test("G9: that stays open when another call is cancelled is as it should be", () => {
+  test("G9: may stay open when another call is cancelled", () => {
     expect(
       broken(...ended, one, two, asked("ask_a.1", "call_a.1"), callCancelled("call_a.2"), added(item("x"))),
     ).toEqual([]);
@@ -335,17 +335,17 @@ describe("the inbox", () => {
   const [x, y] = [item("x"), item("y")];
   const next = turnRequested("run_a", "turn_a.2");
 
-  test("G22: something that is taken and was not there, or twice, or not in its order, or not all of it", () => {
+  test("G22: an item that is taken and was not there, or twice, or out of order, or not all items", () => {
     expect(broken(...live, itemsTaken("turn_a.1", x))).toEqual(["G22"]);
     expect(broken(...live, added(x), itemsTaken("turn_a.1", x), itemsTaken("turn_a.1", x))).toEqual(["G22"]);
     expect(broken(...live, added(x), added(y), itemsTaken("turn_a.1", y, x))).toEqual(["G22"]);
     expect(broken(...live, added(x), added(y), itemsTaken("turn_a.1", y))).toEqual(["G22"]);
     expect(broken(...live, added(x), added(y), itemsTaken("turn_a.1", x, y))).toEqual([]);
   });
-  test("G22: a turn that has not taken what was there", () => {
+  test("G22: a turn that has not taken the items", () => {
     expect(broken(...live, added(x), turnSettled("turn_a.1", "turn"), next)).toEqual(["G22"]);
   });
-  test("G22: taken for a turn that is not asked for", () => {
+  test("G22: items taken for a turn that is not requested", () => {
     expect(broken(...ended, added(x), itemsTaken("turn_a.2", x), cancelRequested("run_a"))).toEqual(["G22"]);
     const steer: Event = { type: "run.accepted", runId: "run_s", prompt: { text: "s" }, delivery: "steer" };
     const both = [steer, added(x), itemsTaken("turn_a.2", x), ...taken("run_s", "run_a", "turn_a.2")];
@@ -361,7 +361,7 @@ describe("the inbox", () => {
       { guarantee: "G24" },
     ]);
   });
-  test("G22: taken for a turn that cannot hear it", () => {
+  test("G22: items taken for a turn that cannot receive them", () => {
     expect(broken(...live, added(x), itemsTaken("turn_a.9", x))).toEqual(["G22"]);
     expect(broken(...live, added(x), cancelRequested("run_a"), itemsTaken("turn_a.1", x))).toEqual(["G22"]);
   });
@@ -384,11 +384,11 @@ describe("a reminder", () => {
   test("G9: that comes twice", () => {
     expect(broken(...stopping, callSettled("call_a.1", stopped), reminded, reminded)).toEqual(["G9"]);
   });
-  test("G9: that nobody asked for, or of a call that finished first", () => {
+  test("G9: that was not requested, or of a call that finished first", () => {
     expect(broken(...live, one, callCancelled("call_a.1"), callSettled("call_a.1", stopped), reminded)).toEqual(["G9"]);
     expect(broken(...stopping, callSettled("call_a.1", completed), reminded)).toEqual(["G9"]);
   });
-  test("of something else is nobody's business", () => {
+  test("of anything else is not checked", () => {
     const other = added({ kind: "reminder", text: "Be brief." });
     expect(broken(...live, other, added({ kind: "reminder", text: "x", data: null }))).toEqual([]);
     const result = added({ kind: "result", text: "x", data: { callId: "call_a.1" } });
@@ -399,7 +399,7 @@ describe("a reminder", () => {
 describe("a summary", () => {
   const compacted: Event = { type: "session.compacted", turnId: "turn_a.1", summary: "in short" };
 
-  test("G16: by a turn that is not going on", () => {
+  test("G16: by a turn that is not live", () => {
     expect(broken(...live, compacted)).toEqual([]);
     expect(broken(...ended, compacted)).toEqual(["G16"]);
     expect(broken(...live.slice(0, 2), compacted)).toEqual(["G16"]);
@@ -414,19 +414,22 @@ describe("the cost of a turn", () => {
   const extended: Event = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "x" };
   const over = turnSettled("turn_a.1", "turn", lost);
 
-  test("G18: that is known and not told", () => {
+  test("G18: that is known and missing", () => {
     expect(broken(...live, { ...extended, usage: usage(1) }, over)).toEqual(["G18"]);
     const next = turnRequested("run_a", "turn_a.2");
     expect(broken(...ended, next, turnSettled("turn_a.2", "turn"))).toEqual([]);
   });
-  test("that is known and told, or not known, is as it should be", () => {
+  test("may be present, or missing if it is unknown", () => {
     expect(broken(...live, { ...extended, usage: usage(1) }, { ...over, usage: usage(2) } as Event)).toEqual([]);
     expect(broken(...live, extended, over)).toEqual([]);
   });
-  test.each([usage(-1), usage(1, -1), usage(Number.NaN), usage(1, Number.NaN)])("G18: that is no count: %j", (bad) => {
-    expect(broken(...live, { ...extended, usage: bad })).toEqual(["G18"]);
-  });
-  test("that is nothing is a count", () => {
+  test.each([usage(-1), usage(1, -1), usage(Number.NaN), usage(1, Number.NaN)])(
+    "G18: that is not a count: %j",
+    (bad) => {
+      expect(broken(...live, { ...extended, usage: bad })).toEqual(["G18"]);
+    },
+  );
+  test("may be zero", () => {
     expect(broken(...live, { ...extended, usage: usage(0, 0) })).toEqual([]);
   });
 });

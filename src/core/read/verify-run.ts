@@ -1,9 +1,9 @@
 // The part of the history checker that follows one live run: its turns, its calls, what it owns, how it may end.
 //
 // Invariants
-// 1. Remembers what the run owns now and how many it has asked for, nothing else: a long run costs no more than a short
-//    one.
-// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+// 1. Remembers what the run owns now and how many turns and calls it had, nothing else: a long run costs no more than a
+//    short one.
+// 2. After a finding it continues with the state of the log, so that one mistake is reported once.
 import type { CancelReason, Outcome } from "../model/cancel.ts";
 import type { CallEvent, Event, QuestionEvent, RunEvent, TurnEvent, Usage } from "../model/event.ts";
 import { type CallId, callId, type RunId, type Seq, type TurnId, turnId, type Work } from "../model/ids.ts";
@@ -21,10 +21,10 @@ interface CallCheck {
   readonly byEnd: boolean;
   readonly idempotent: boolean;
   phase: "running" | "stopping";
-  /** The first reason recorded for stopping it, itself. */
+  /** The first reason recorded for stopping the call itself. */
   reason: CancelReason | undefined;
   remind: boolean;
-  /** False: its stop says that it had not begun. */
+  /** False: its stop was recorded before it had begun. */
   begun: boolean;
 }
 
@@ -33,19 +33,21 @@ export class LiveCheck {
   readonly #attemptsMax: number;
   /** The first reason recorded for stopping it. */
   reason: CancelReason | undefined;
-  /** `session`: covered by a cancel of the session. The cancel of this run itself must be the very next event. */
+  /** `session`: covered by a cancel of the session. The cancel of this run must be the next event. */
   covered: "no" | "session" | "run" = "no";
   turn: TurnId | undefined;
   #phase: "running" | "ending" | "parked" = "running";
   readonly #calls = new Map<CallId, CallCheck>();
   readonly #questions: QuestionCheck;
   readonly #inbox: InboxCheck;
-  /** Where the end of a turn can ask for a call: right behind it, and behind those it has asked for. */
+  /**
+   * The position at which the end of a turn can request a call: right after it, and after the calls it has requested.
+   */
   #asksAt: Seq | undefined;
-  /** Something is known of what the live turn costs. */
+  /** Some cost of the live turn is known. */
   #metered = false;
   #turns = 0;
-  /** How the turn ended that said the run ends like it. */
+  /** The outcome of the turn that ended the run. */
   #last: Outcome["kind"] | undefined;
   #asked = 0;
   #attempt = 1;
@@ -62,7 +64,7 @@ export class LiveCheck {
     return this.covered === "no" && this.#phase === "running";
   }
 
-  /** Whether a steer can be taken into this turn: it is going on, or is the one about to be asked for. */
+  /** Whether a steer can be taken into this turn: the live one, or the one about to be requested. */
   takesInto(id: TurnId): boolean {
     return this.takesSteers && id === (this.turn ?? turnId(this.id, this.#turns + 1));
   }
@@ -75,19 +77,19 @@ export class LiveCheck {
     return this.#phase === "parked";
   }
 
-  /** Whether somebody has cancelled this call, or its run. */
+  /** Whether this call, or its run, was cancelled. */
   isCancelled(call: CallId): boolean {
     return this.covered !== "no" || this.#calls.get(call)?.phase === "stopping";
   }
 
-  /** Why this call is being stopped, if it is: for itself, with its run, or because nobody can use its result. */
+  /** Why this call is being stopped: its own cancel, that of its run, or because no turn needs its result. */
   stopOf(call: CallId): CancelReason | undefined {
     const own = this.#calls.get(call)?.reason;
     if (own !== undefined || this.covered !== "no") return own ?? this.reason;
     return this.#phase === "ending" ? { kind: "parent", id: this.id } : undefined;
   }
 
-  /** Called before anything else is made of an event, of this run or not. */
+  /** Called first for each event, of this run or another. */
   follows(event: Event, report: Report): void {
     this.#questions.follows(event, report);
     if (this.covered !== "session" || (event.type === "run.cancel_requested" && event.runId === this.id)) return;
@@ -110,7 +112,7 @@ export class LiveCheck {
         this.#requestTurn(event, report);
         return;
       case "turn.extended":
-        if (this.turn !== event.turnId) report("G16", `${event.turnId} says something, but it is not going on.`);
+        if (this.turn !== event.turnId) report("G16", `${event.turnId} has text, but it is not going on.`);
         this.#counts(event.turnId, event.usage, report);
         this.#metered ||= event.usage !== undefined;
         return;
@@ -135,13 +137,13 @@ export class LiveCheck {
     }
   }
 
-  /** Its outcome is being recorded: may it end, and may it end like this? */
+  /** Checks whether the run may end, and with this outcome. */
   settle(outcome: Outcome, report: Report): void {
     const cutOff = this.turn !== undefined || this.#calls.size > 0;
     this.#questions.over(this.id, report);
     this.#ownsNothing("ended", report);
     if (this.covered === "no") {
-      if (outcome.kind === "cancelled") report("G15", `${this.id} ended as cancelled, but nobody had cancelled it.`);
+      if (outcome.kind === "cancelled") report("G15", `${this.id} ended as cancelled, but was not cancelled.`);
       else if (outcome.kind === "completed" && this.#last !== "completed" && !cutOff)
         report("G15", `${this.id} ended as completed, and no last turn of it did.`);
       return;
@@ -167,19 +169,19 @@ export class LiveCheck {
   }
 
   #park(report: Report): void {
-    if (this.covered !== "no") report("G7", `${this.id} was set down for later although it had been cancelled.`);
-    this.#keepsWhatItMay("was set down", report);
+    if (this.covered !== "no") report("G7", `${this.id} was parked although it had been cancelled.`);
+    this.#keepsWhatItMay("was parked", report);
     this.#phase = "parked";
   }
 
   #recover({ attempt }: Of<"run.recovered">, report: Report): void {
-    if (this.covered !== "no") report("G11", `${this.id} was taken up again although it had been cancelled.`);
-    this.#keepsWhatItMay("was taken up again", report);
+    if (this.covered !== "no") report("G11", `${this.id} was recovered although it had been cancelled.`);
+    this.#keepsWhatItMay("was recovered", report);
     const expected = this.#phase === "parked" ? this.#attempt : this.#attempt + 1;
     if (attempt !== expected) {
-      report("G25", `${this.id} was taken up as attempt ${attempt}; by the log it is attempt ${expected}.`);
+      report("G25", `${this.id} was recovered as attempt ${attempt}; by the log it is attempt ${expected}.`);
     } else if (attempt > this.#attemptsMax) {
-      report("G25", `${this.id} was taken up ${attempt} times; the limit is ${this.#attemptsMax}.`);
+      report("G25", `${this.id} was recovered ${attempt} times; the limit is ${this.#attemptsMax}.`);
     }
     this.#attempt = attempt;
     this.#phase = "running";
@@ -187,8 +189,8 @@ export class LiveCheck {
 
   #requestTurn({ turnId: id }: Of<"turn.requested">, report: Report): void {
     this.#nothingNew(id, report);
-    if (this.turn !== undefined) report("G17", `${id} was asked for while ${this.turn} was going on.`);
-    else if (this.#calls.size > 0) report("G17", `${id} was asked for before ${this.#callNames()} had a result.`);
+    if (this.turn !== undefined) report("G17", `${id} was requested while ${this.turn} was live.`);
+    else if (this.#calls.size > 0) report("G17", `${id} was requested before ${this.#callNames()} had a result.`);
     this.#turns += 1;
     if (id !== turnId(this.id, this.#turns)) report("G14", `${id} is not the next turn of ${this.id}.`);
     this.#inbox.requestTurn(id, (work) => this.owns(work), report);
@@ -201,19 +203,18 @@ export class LiveCheck {
     report: Report,
   ): void {
     if (this.turn !== id) {
-      report("G14", `${id} ended, but it was not going on.`);
+      report("G14", `${id} ended, but it was not live.`);
       return;
     }
     this.#counts(id, usage, report);
-    if (usage === undefined && this.#metered)
-      report("G18", `${id} ended, and what it is known to have cost is not told.`);
+    if (usage === undefined && this.#metered) report("G18", `${id} ended, but its known cost is missing.`);
     this.turn = undefined;
     this.#last = next === "end" ? outcome.kind : undefined;
     this.#questions.over(id, report);
     if (next === "turn") this.#asksAt = seq + 1;
     else if (this.#phase === "running") {
       this.#phase = "ending";
-      // Its calls are being stopped from here on, and wait for nobody's answer.
+      // Its calls are being stopped from now on, and their questions must be withdrawn.
       this.#questions.over(this.id, report);
     }
   }
@@ -227,8 +228,8 @@ export class LiveCheck {
     this.#nothingNew(id, report);
     const byEnd = this.turn === undefined;
     if (byEnd && seq === this.#asksAt) this.#asksAt = seq + 1;
-    else if (byEnd && this.#phase === "running") report("G17", `${id} was asked for outside of any turn.`);
-    // Numbers may be left out (a call the store could not record has none), but not used twice.
+    else if (byEnd && this.#phase === "running") report("G17", `${id} was requested outside of any turn.`);
+    // Numbers may be skipped (those of calls that the store could not record), but not used twice.
     const number = Number(id.slice(callId(this.id, 0).length - 1));
     if (!(number > this.#asked)) report("G17", `${id} has a number that ${this.id} has used already.`);
     this.#asked = number;
@@ -239,7 +240,7 @@ export class LiveCheck {
   #cancelCall({ callId: id, reason, remind, begun }: Of<"call.cancel_requested">, report: Report): void {
     const call = this.#calls.get(id);
     if (call === undefined) {
-      report("G10", `A cancel of ${id} was recorded, but it was not going on.`);
+      report("G10", `A cancel of ${id} was recorded, but it was not live.`);
       return;
     }
     if (call.phase === "stopping") {
@@ -256,15 +257,15 @@ export class LiveCheck {
   #settleCall({ callId: id, outcome, begun }: Of<"call.settled">, report: Report): void {
     const call = this.#calls.get(id);
     if (call === undefined) {
-      report("G17", `${id} has a result, but it was not going on.`);
+      report("G17", `${id} has a result, but it was not live.`);
       return;
     }
     const stopped = call.phase === "stopping" || this.covered !== "no" || this.#phase === "ending";
     if (outcome.kind === "cancelled" && !stopped && outcome.reason.kind !== "shutdown") {
-      report("G15", `${id} ended as cancelled, but nobody had cancelled it.`);
+      report("G15", `${id} ended as cancelled, but was not cancelled.`);
     }
     if (outcome.kind === "completed" && this.#phase === "parked") {
-      report("G25", `${id} ended while ${this.id} was set down, and nobody carried it out.`);
+      report("G25", `${id} ended while ${this.id} was parked, and did not run.`);
     }
     const isDone = outcome.kind === "completed" || outcome.kind === "failed";
     if (begun === false && isDone) report("G15", `${id} had not begun, and ended as ${outcome.kind}.`);
@@ -278,18 +279,18 @@ export class LiveCheck {
     const { questionId: id, owner } = event;
     this.#nothingNew(id, report);
     const phase = this.turn === owner ? "running" : this.#calls.get(owner as CallId)?.phase;
-    if (phase === undefined) report("G16", `${owner} asks something, but it is not going on.`);
+    if (phase === undefined) report("G16", `${owner} asks a question, but it is not going on.`);
     if (phase === "stopping") report("G11", `${id} was asked after ${owner} had been cancelled.`);
     this.#questions.ask(event, report);
   }
 
   #nothingNew(what: string, report: Report): void {
-    if (this.covered !== "no") report("G11", `${what} was asked for after ${this.id} had been cancelled.`);
-    else if (this.#phase === "ending") report("G16", `${what} was asked for after the last turn of ${this.id}.`);
-    else if (this.#phase === "parked") report("G25", `${what} was asked for while ${this.id} was set down.`);
+    if (this.covered !== "no") report("G11", `${what} was requested after ${this.id} had been cancelled.`);
+    else if (this.#phase === "ending") report("G16", `${what} was requested after the last turn of ${this.id}.`);
+    else if (this.#phase === "parked") report("G25", `${what} was requested while ${this.id} was parked.`);
   }
 
-  /** It changes hands. What can be begun again without asking a turn again is kept; all else has ended before. */
+  /** The run is parked or recovered. Calls that can be begun again are kept; all other work has ended before. */
   #keepsWhatItMay(what: string, report: Report): void {
     this.#questions.setDown(report);
     const kept = [...this.#calls].filter(([id, call]) => this.#canBeginAgain(id, call));
@@ -300,12 +301,12 @@ export class LiveCheck {
 
   #canBeginAgain(id: CallId, { byEnd, phase, idempotent }: CallCheck): boolean {
     if (!byEnd || phase !== "running") return false;
-    // What was kept when the run was set down waited for an answer then; it may have come since.
+    // A call that was kept when the run was parked waited for an approval then; the answer may have come since.
     return idempotent || this.#questions.isWaiting(id) || this.#phase === "parked";
   }
 
   #ownsNothing(what: string, report: Report): void {
-    if (this.turn !== undefined) report("G17", `${this.id} ${what} while ${this.turn} was going on.`);
+    if (this.turn !== undefined) report("G17", `${this.id} ${what} while ${this.turn} was live.`);
     else if (this.#calls.size > 0) report("G17", `${this.id} ${what} before ${this.#callNames()} had a result.`);
     this.turn = undefined;
     this.#calls.clear();

@@ -1,4 +1,4 @@
-// The history checker about the session itself, and about places in the queue that there are not.
+// The history checker on the session itself, and on positions that the queue does not have.
 import { describe, expect, test } from "vitest";
 import { cancelledBy, completed, runSettled, turnRequested } from "../../../test/fixtures/commands.ts";
 import type { Event } from "../model/event.ts";
@@ -19,7 +19,7 @@ const own: Event = { type: "run.cancel_requested", runId: "run_a", reason };
 const moved = (index: number): Event => ({ type: "run.moved", runId: "run_b", index });
 const requeued: Event = { type: "run.requeued", runId: "run_b" };
 
-/** What is found, where, and how it is told. */
+/** The findings with their positions and messages. */
 function findings(events: readonly Event[], from = 1): readonly Finding[] {
   return verify(events.map((event, index) => ({ ...event, seq: from + index, at: 0 })));
 }
@@ -37,13 +37,13 @@ describe("a session that is closed", () => {
     expect(findings([closed], 7)).toEqual([]);
   });
 
-  test("is given no mode any more", () => {
+  test("cannot have its mode set", () => {
     expect(findings([created, closed, { type: "session.mode_set", mode: "plan" }])).toEqual([
       { guarantee: "G3", seq: 3, message: "The session was given a mode although it is closed." },
     ]);
   });
 
-  test("G9: stops at once what it had taken on, and nothing else comes between", () => {
+  test("G9: cancels its runs at once, with no other event between", () => {
     const left = {
       guarantee: "G9",
       message: "The session was closed, but what it had taken on was not cancelled at once.",
@@ -55,11 +55,11 @@ describe("a session that is closed", () => {
     const live = [...queued, started];
     expect(findings([...live, closed, turnRequested("run_a", "turn_a.1")])).toEqual([{ ...left, seq: 5 }]);
     const steered = [...live, accepted("run_b", "steer"), cancelled("run_a", "run_b"), own];
-    // The live run is covered already; what waits to be taken in is not over yet.
+    // The live run is covered already; a waiting steer has not ended yet.
     expect(findings([...steered, closed, requeued])).toEqual([{ ...left, seq: 8 }]);
   });
 
-  test("has nothing to stop if everything is stopping or over", () => {
+  test("needs no cancel if everything is stopping or has ended", () => {
     const live = [created, accepted("run_a"), started];
     expect(findings([...live, cancelled("run_a"), own, closed, runSettled("run_a", cancelledBy(reason))])).toEqual([]);
     expect(
@@ -73,7 +73,7 @@ describe("a cancel of a session", () => {
   const live = [created, accepted("run_a"), started, cancelled("run_a")];
   const found = { guarantee: "G7", seq: 5 };
 
-  test("G7: is recorded for its live run at once", () => {
+  test("G7: is followed by that of its live run at once", () => {
     expect(findings([...live, own, over])).toEqual([]);
     const [one, ...others] = findings([...live, over]);
     expect(one).toMatchObject(found);
@@ -81,19 +81,19 @@ describe("a cancel of a session", () => {
     expect(others).toEqual([]);
   });
 
-  test("G7: the same cancel of another run, or a later one, does not count", () => {
+  test("G7: is not satisfied by the cancel of another run, or a later one", () => {
     expect(findings([...live, { type: "run.cancel_requested", runId: "run_b", reason }])[0]).toMatchObject(found);
     expect(findings([...live, accepted("run_b"), own])[0]).toMatchObject(found);
   });
 });
 
-describe("a place in the queue", () => {
-  test("that there is not is no place to move to", () => {
+describe("a position in the queue", () => {
+  test("that does not exist is reported", () => {
     const queue = [created, accepted("run_a"), accepted("run_b"), accepted("run_c")];
     for (const index of [0, 1, 2]) expect(findings([...queue, moved(index)])).toEqual([]);
     for (const index of [-1, 3, Number.NaN]) {
       expect(findings([...queue, moved(index)])).toEqual([
-        { guarantee: "G6", seq: 5, message: "run_b was moved to a place the queue has not." },
+        { guarantee: "G6", seq: 5, message: "run_b was moved to a place that the queue does not have." },
       ]);
     }
   });
@@ -109,7 +109,7 @@ describe("a place in the queue", () => {
   });
 });
 
-test("a steer that was taken in ends at once: that it goes back is told as what it is", () => {
+test("a steer that was taken in settles at once: requeueing it is one finding", () => {
   const taken: Event = { type: "run.taken", runId: "run_b", into: "run_a", turnId: "turn_a.1" };
   const live = [created, accepted("run_a"), started, turnRequested("run_a", "turn_a.1"), accepted("run_b", "steer")];
   expect(findings([...live, taken, requeued])).toEqual([

@@ -34,7 +34,7 @@ import { verify, verifyAtRest } from "./verify.ts";
 const recorded = (events: readonly Event[], first = 1): readonly Recorded[] =>
   events.map((event, index) => ({ ...event, seq: first + index, at: 0 }));
 
-/** The guarantees a log breaks, as the checker sees it. */
+/** The guarantees that the checker reports as broken. */
 const broken = (...events: readonly Event[]): readonly string[] =>
   verify(recorded(events)).map((finding) => finding.guarantee);
 
@@ -81,12 +81,12 @@ const sessionCancelled = (...covers: readonly RunId[]): Event => ({
   covers,
 });
 
-/** run_a with its first turn going on. */
+/** run_a with its live first turn. */
 const live: readonly Event[] = [created, accepted("run_a"), started("run_a"), turnRequested("run_a", "turn_a.1")];
-/** run_a, ended as it should. */
+/** run_a, ended correctly. */
 const over: readonly Event[] = [...live, turnSettled("run_a", "turn_a.1"), runSettled("run_a", completed)];
 
-describe("a clean log has no findings", () => {
+describe("a correct log has no findings", () => {
   const clean: Record<string, ReturnType<typeof given>> = {
     "two runs, one after the other": given(
       ...running("run_a"),
@@ -190,7 +190,7 @@ describe("a clean log has no findings", () => {
   });
 });
 
-describe("a broken log is found broken, once", () => {
+describe("one break of a guarantee is one finding", () => {
   test("G29: a gap", () => {
     const [first, second] = recorded([created, accepted("run_a")]);
     const gap = [first, { ...second, seq: 3 }] as Recorded[];
@@ -206,20 +206,20 @@ describe("a broken log is found broken, once", () => {
   test("G3: a run accepted by a closed session", () => {
     expect(broken(created, { type: "session.closed", reason: user }, accepted("run_a"))).toEqual(["G3"]);
   });
-  test("G3: a run accepted by no session", () => {
+  test("G3: a run accepted without a session", () => {
     expect(broken(accepted("run_a"))).toEqual(["G3"]);
   });
-  test("G3: an outcome of nobody", () => {
+  test("G3: an outcome of a run that was never accepted", () => {
     expect(broken(created, runSettled("run_a", cancelledBy(user)))).toEqual(["G3"]);
   });
 
   test("G4: two live runs", () => {
     expect(broken(...live, accepted("run_b"), started("run_b"))).toEqual(["G4"]);
   });
-  test("G4: out of order", () => {
+  test("G4: a start out of order", () => {
     expect(broken(created, accepted("run_a"), accepted("run_b"), started("run_b"))).toEqual(["G4"]);
   });
-  test("G4: begun without having been accepted", () => {
+  test("G4: a start without an acceptance", () => {
     expect(broken(created, started("run_a"))).toEqual(["G4"]);
   });
   test("G4: a requeued steer behind one that was accepted later", () => {
@@ -232,7 +232,7 @@ describe("a broken log is found broken, once", () => {
   test("G5: an interrupt that interrupts nothing", () => {
     expect(broken(...live, accepted("run_b", { delivery: "interrupt" }), called("call_a.1"))).toEqual(["G5"]);
   });
-  test("G5: a busy session that should have refused", () => {
+  test("G5: a `reject` prompt accepted by a busy session", () => {
     expect(broken(...live, accepted("run_b", { delivery: "reject" }))).toEqual(["G5"]);
   });
   test("G5: a steer forgotten at the end of the run", () => {
@@ -243,11 +243,11 @@ describe("a broken log is found broken, once", () => {
     const take = taken("run_b", "run_a", "turn_a.1");
     expect(broken(...live, accepted("run_b", { delivery: "steer" }), ...take, ...take.slice(0, 1))).toEqual(["G5"]);
   });
-  test("G5: a steer taken in without an outcome of its own", () => {
+  test("G5: a steer taken in without its own outcome", () => {
     const take = taken("run_b", "run_a", "turn_a.1").slice(0, 1);
     expect(broken(...live, accepted("run_b", { delivery: "steer" }), ...take, called("call_a.1"))).toEqual(["G5"]);
   });
-  test("G5: taken into a turn that is over", () => {
+  test("G5: a steer taken into a turn that has ended", () => {
     expect(broken(...live, accepted("run_b", { delivery: "steer" }), ...taken("run_b", "run_a", "turn_a.0"))).toEqual([
       "G5",
     ]);
@@ -256,7 +256,7 @@ describe("a broken log is found broken, once", () => {
   test("G6: an edit after the start", () => {
     expect(broken(...live, { type: "run.edited", runId: "run_a", prompt: { text: "x" } })).toEqual(["G6"]);
   });
-  test("G6: a move to nowhere", () => {
+  test("G6: a move to a position that does not exist", () => {
     expect(broken(created, accepted("run_a"), { type: "run.moved", runId: "run_a", index: 3 })).toEqual(["G6"]);
   });
 
@@ -266,14 +266,14 @@ describe("a broken log is found broken, once", () => {
   test("G7: a cancel of the session that leaves out the live run", () => {
     expect(broken(...live, sessionCancelled())).toEqual(["G7"]);
   });
-  test("G7: a cancel of the session that covers somebody else", () => {
+  test("G7: a cancel of the session that covers a run it cannot reach", () => {
     expect(broken(...over, accepted("run_b"), sessionCancelled("run_a", "run_b"))).toEqual(["G7"]);
   });
   test("G7: parked although cancelled", () => {
     const events = [cancelRequested("run_a"), turnSettled("run_a", "turn_a.1", { outcome: cancelledBy(user) })];
     expect(broken(...live, ...events, { type: "run.parked", runId: "run_a" })).toEqual(["G7"]);
   });
-  test("G8: changed after it was withdrawn", () => {
+  test("G8: a change after it was withdrawn", () => {
     const events = [created, accepted("run_a"), sessionCancelled("run_a")];
     expect(broken(...events, { type: "run.edited", runId: "run_a", prompt: { text: "x" } })).toEqual(["G8"]);
   });
@@ -285,7 +285,7 @@ describe("a broken log is found broken, once", () => {
     const events = [cancelRequested("run_a"), turnSettled("run_a", "turn_a.1", { outcome: cancelledBy(user) })];
     expect(broken(...live, ...events, runSettled("run_a", cancelledBy(policy)))).toEqual(["G10"]);
   });
-  test("G10: a call cancelled twice, or not there", () => {
+  test("G10: a call cancelled twice, or that does not exist", () => {
     expect(broken(...live, called("call_a.1"), callCancelled("call_a.1"), callCancelled("call_a.1"))).toEqual(["G10"]);
     expect(broken(...live, callCancelled("call_a.1"))).toEqual(["G10"]);
   });
@@ -300,7 +300,7 @@ describe("a broken log is found broken, once", () => {
   test("G11: a start after the cancel", () => {
     expect(broken(created, accepted("run_a"), sessionCancelled("run_a"), started("run_a"))).toEqual(["G11"]);
   });
-  test("G11: taken up again after the cancel", () => {
+  test("G11: a recovery after the cancel", () => {
     const settled = turnSettled("run_a", "turn_a.1", { outcome: lost, next: "turn" });
     expect(broken(...live, cancelRequested("run_a"), settled, recovered(2))).toEqual(["G11"]);
   });
@@ -317,18 +317,18 @@ describe("a broken log is found broken, once", () => {
     expect(broken(...live, settled, turnRequested("run_a", "turn_a.1"))).toEqual(["G14"]);
   });
 
-  test("G15: cancelled by nobody", () => {
+  test("G15: a run that ends as cancelled without a cancel", () => {
     const settled = turnSettled("run_a", "turn_a.1");
     expect(broken(...live, settled, runSettled("run_a", cancelledBy(user)))).toEqual(["G15"]);
   });
-  test("G15: completed although cancelled", () => {
+  test("G15: a cancelled run that ends as completed", () => {
     const settled = turnSettled("run_a", "turn_a.1");
     expect(broken(...live, cancelRequested("run_a"), settled, runSettled("run_a", completed))).toEqual(["G15"]);
   });
-  test("G15: failed with the run before it", () => {
+  test("G15: a waiting run that fails with the run before it", () => {
     expect(broken(created, accepted("run_a"), runSettled("run_a", failed))).toEqual(["G15"]);
   });
-  test("G15: a call cancelled by nobody", () => {
+  test("G15: a call that ends as cancelled without a cancel", () => {
     expect(broken(...live, called("call_a.1"), callSettled("call_a.1", cancelledBy(user)))).toEqual(["G15"]);
   });
 
@@ -339,7 +339,7 @@ describe("a broken log is found broken, once", () => {
     const settled = turnSettled("run_a", "turn_a.1");
     expect(broken(...live, settled, turnRequested("run_a", "turn_a.2"))).toEqual(["G16"]);
   });
-  test("G16: text of a turn that is over", () => {
+  test("G16: text of a turn that has ended", () => {
     const late: Event = { type: "turn.extended", runId: "run_a", turnId: "turn_a.1", text: "late" };
     expect(broken(...live, turnSettled("run_a", "turn_a.1"), late)).toEqual(["G16"]);
   });
@@ -362,7 +362,7 @@ describe("a broken log is found broken, once", () => {
     const settled = turnSettled("run_a", "turn_a.1", { next: "turn" });
     expect(broken(...live, settled, accepted("run_b"), called("call_a.1"))).toEqual(["G17"]);
   });
-  test("G17: the run ends while its turn goes on", () => {
+  test("G17: a run that ends during its turn", () => {
     expect(broken(...live, runSettled("run_a", completed))).toEqual(["G17"]);
   });
 
@@ -391,13 +391,15 @@ describe("a broken log is found broken, once", () => {
 describe("at rest", () => {
   const rest = (...events: readonly Event[]) => verifyAtRest(recorded(events)).map((finding) => finding.guarantee);
 
-  test("G1: a run that never began has an outcome all the same", () => {
+  test("G1: a run that never began must have an outcome", () => {
     expect(rest(created, accepted("run_a"))).toEqual(["G1"]);
   });
-  test("G8: so has one that was cancelled before it began", { meta: { id: "G8/missing-outcome-reported" } }, () => {
+  test("G8: a run that was cancelled before it began must have an outcome", {
+    meta: { id: "G8/missing-outcome-reported" },
+  }, () => {
     expect(rest(created, accepted("run_a"), sessionCancelled("run_a"))).toEqual(["G8"]);
   });
-  test("G24: and one that has begun", () => {
+  test("G24: a run that has begun must have an outcome", () => {
     expect(rest(...live)).toEqual(["G24"]);
     expect(verify(recorded(live))).toEqual([]);
   });

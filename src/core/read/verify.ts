@@ -1,9 +1,10 @@
-// Re-checks a session's log against the contract, from nothing but the log: what `belay verify` tells a user, and what
-// every test of the whole house ends with. Shares no rule with `decide`, so that a mistake there is seen here.
+// Checks a session's log against the guarantees, from the log alone. `belay verify` reports its findings, and every
+// end-to-end test ends with it. Shares no rule with `decide`, so that it finds mistakes there.
 //
 // Invariants
-// 1. One pass. Per run without an outcome a small bounded state; per settled run its id, and its key if it had one.
-// 2. After a finding it goes on from what the log says, so that one mistake is reported once.
+// 1. One pass. Each run without an outcome has a small bounded state; of a settled run the id is kept, and the key if
+//    it had one.
+// 2. After a finding it continues with the state of the log, so that one mistake is reported once.
 
 import { ATTEMPTS_MAX } from "../limits.ts";
 import type { Outcome } from "../model/cancel.ts";
@@ -15,7 +16,7 @@ import { joined, returned, type WaitingCheck } from "./verify-queue.ts";
 import { LiveCheck, type LiveRunEvent } from "./verify-run.ts";
 import { SessionCheck } from "./verify-session.ts";
 
-/** A promise of the contract that this log shows broken, where, and how. */
+/** A guarantee that this log breaks, with the position and a message. */
 export interface Finding {
   readonly guarantee: string;
   readonly seq: Seq;
@@ -23,16 +24,16 @@ export interface Finding {
 }
 
 export interface VerifyOptions {
-  /** How often a run may be taken up after crashes. Default: Belay's own limit. */
+  /** How often a run may be recovered after crashes. Default: Belay's own limit. */
   readonly attemptsMax?: number;
 }
 
-/** Everything this log shows that the contract rules out. An empty list is the good answer. */
+/** Everything in this log that the guarantees rule out. Empty if the log is correct. */
 export function verify(events: Iterable<Recorded>, options: VerifyOptions = {}): readonly Finding[] {
   return checked(events, options).findings;
 }
 
-/** The same for a log at rest, when nothing is going on any more: then every accepted run has an outcome, too. */
+/** The same for a log without live work: every accepted run must have an outcome, too. */
 export function verifyAtRest(events: Iterable<Recorded>, options: VerifyOptions = {}): readonly Finding[] {
   const check = checked(events, options);
   check.atRest();
@@ -52,7 +53,7 @@ class LogCheck {
   readonly #attemptsMax: number;
   #seq: Seq = 0;
   #begun = false;
-  /** The log was trimmed: it speaks of runs whose acceptance is not kept. */
+  /** The log was trimmed: it may refer to runs whose acceptance was removed. */
   #partial = false;
   readonly #session = new SessionCheck();
   #live: LiveCheck | undefined;
@@ -60,11 +61,11 @@ class LogCheck {
   #steers: WaitingCheck[] = [];
   readonly #settled = new Set<RunId>();
   readonly #keys = new Map<string, RunId>();
-  /** A steer that was taken in, and whose outcome must follow at once. */
+  /** A steer that was taken in, whose outcome must follow at once. */
   #taken: { readonly run: RunId; readonly into: RunId } | undefined;
-  /** A steer that went back to the queue although it could be taken in: only to be moved, at once. */
+  /** A steer that was requeued although it could be taken in: it must be moved next. */
   #moves: RunId | undefined;
-  /** The live run that an interrupt must cancel at once, unless it was itself cancelled before it arrived. */
+  /** The live run that an interrupt must cancel at once, unless the interrupt was cancelled before it arrived. */
   #interrupts: { readonly live: RunId; readonly by: RunId } | undefined;
   readonly #inbox = new InboxCheck();
   readonly #processes = new ProcessCheck();
@@ -100,7 +101,7 @@ class LogCheck {
         this.#takeItems(event);
         return;
       case "request.answered":
-        return; // Says what somebody was told; the facts stand in the events before it.
+        return; // Repeats an answer; the facts are in the events before it.
       case "run.accepted":
         this.#accept(event);
         return;
@@ -137,7 +138,7 @@ class LogCheck {
   atRest(): void {
     this.#inbox.atRest(this.#report);
     this.#processes.atRest(this.#report);
-    if (this.#mustWake) this.#report("G22", "Something in the inbox wants a run, and none was begun for it.");
+    if (this.#mustWake) this.#report("G22", "An item in the inbox needs a run, and none was begun for it.");
     const live = this.#live;
     if (live !== undefined) this.#report("G24", `${live.id} has begun and has no outcome.`);
     for (const { id, reason } of [...this.#queue, ...this.#steers]) {
@@ -158,7 +159,7 @@ class LogCheck {
     this.#seq = seq;
   }
 
-  /** Some facts come in pairs: the second must be the very next event. */
+  /** Some events come in pairs: the second must be the next event. */
   #followsAtOnce(event: Recorded): void {
     this.#session.follows(event, this.#report);
     this.#inbox.follows(event, this.#report);
@@ -188,24 +189,24 @@ class LogCheck {
     this.#steers = [];
   }
 
-  /** A run waits, or goes on that nobody has cancelled. */
+  /** Whether a run waits, or is live and not cancelled. */
   get #isBusy(): boolean {
     return this.#queue.length > 0 || this.#steers.length > 0 || this.#live?.covered === "no";
   }
 
-  /** Something in the inbox wants a run, and none comes by itself. */
+  /** Whether an item in the inbox needs a run, and none is live or waiting. */
   get #mustWake(): boolean {
     const rests = this.#live === undefined && this.#queue.length === 0 && this.#steers.length === 0;
     return rests && !this.#partial && this.#session.phase === "open" && this.#inbox.wakes;
   }
 
-  /** Then one is begun at once; only what else has ended in the same moment comes before it. */
+  /** Then a run must begin at once; only results of other processes may come before it. */
   #wakes(event: Event): void {
     const asked = event.type === "run.accepted" && event.wake === true;
     const ended = event.type === "process.settled" || (event.type === "inbox.added" && event.processId !== undefined);
-    if (asked && !this.#mustWake) this.#unlessPartial("G22", `${event.runId} was begun for nothing that wanted a run.`);
+    if (asked && !this.#mustWake) this.#unlessPartial("G22", `${event.runId} was begun, but no item needed a run.`);
     if (!asked && !ended && this.#mustWake) {
-      this.#report("G22", "Something in the inbox wants a run, and none was begun for it at once.");
+      this.#report("G22", "An item in the inbox needs a run, and none was begun for it at once.");
       this.#inbox.woken();
     }
   }
@@ -244,7 +245,7 @@ class LogCheck {
     this.#queue = this.#queue.filter((one) => one !== run);
     if (event.type === "run.moved") {
       if (!(event.index >= 0 && event.index <= this.#queue.length))
-        this.#report("G6", `${run.id} was moved to a place the queue has not.`);
+        this.#report("G6", `${run.id} was moved to a place that the queue does not have.`);
       this.#queue.splice(event.index, 0, run);
       return;
     }
@@ -255,10 +256,10 @@ class LogCheck {
   #requeue({ runId }: Of<"run.requeued">): void {
     const run = this.#steers.find((one) => one.id === runId);
     if (run === undefined) {
-      this.#unlessPartial("G5", `${runId} went back to the queue, but it was no steer.`);
+      this.#unlessPartial("G5", `${runId} went back to the queue, but it was not a steer.`);
       return;
     }
-    // One that was just taken in, and did not end so, has been reported.
+    // A steer that was just taken in without the right outcome has been reported already.
     if (this.#live?.takesSteers === true && this.findings.at(-1)?.seq !== this.#seq) this.#moves = runId;
     this.#steers = this.#steers.filter((one) => one !== run);
     this.#queue = returned(this.#queue, run);
@@ -267,7 +268,7 @@ class LogCheck {
   #take({ runId, into, turnId }: Of<"run.taken">): void {
     const run = this.#steers.find((one) => one.id === runId);
     if (run === undefined) {
-      this.#unlessPartial("G5", `${runId} was taken in, but it was no steer.`);
+      this.#unlessPartial("G5", `${runId} was taken in, but it was not a steer.`);
       return;
     }
     if (this.#live?.id !== into || !this.#live.takesInto(turnId)) {
@@ -289,7 +290,7 @@ class LogCheck {
   #takeItems({ turnId, items }: Of<"inbox.taken">): void {
     const live = this.#live?.id === runOf(turnId) ? this.#live : undefined;
     if (live?.takesInto(turnId) !== true) {
-      this.#unlessPartial("G22", `What was in the inbox was taken for ${turnId}, which cannot hear it.`);
+      this.#unlessPartial("G22", `The inbox was taken for ${turnId}, which cannot receive it.`);
     } else if (live.turn === undefined) {
       this.#inbox.awaits(turnId);
     }
@@ -298,9 +299,9 @@ class LogCheck {
 
   #compact({ turnId }: Of<"session.compacted">): void {
     if (this.#live?.turn !== turnId) {
-      this.#unlessPartial("G16", `${turnId} summed up the session, but it was not going on.`);
+      this.#unlessPartial("G16", `${turnId} summarized the session, but it was not live.`);
     } else if (this.#live.covered !== "no") {
-      this.#report("G11", `${turnId} summed up the session after its run had been cancelled.`);
+      this.#report("G11", `${turnId} summarized the session after its run had been cancelled.`);
     }
   }
 
@@ -333,7 +334,7 @@ class LogCheck {
     } else if (run.reason !== undefined) {
       this.#report("G15", `${run.id} was cancelled and then ended as ${outcome.kind}.`);
     } else if (outcome.into !== heard) {
-      this.#report("G5", `${run.id} ended as taken into ${outcome.into}, which has not heard it.`);
+      this.#report("G5", `${run.id} ended as taken into ${outcome.into}, which did not take it in.`);
     }
     this.#queue = this.#queue.filter((one) => one !== run);
     this.#steers = this.#steers.filter((one) => one !== run);

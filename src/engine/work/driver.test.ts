@@ -30,7 +30,7 @@ const inTurn = given(...running("run_a"));
 const inCall = inTurn.and(call(CALL));
 const interrupted = inTurn.and(accept("run_b", { delivery: "interrupt" }));
 
-/** A lane that has decided this, of which that is durable, and a world that writes down what it is asked to do. */
+/** A lane with these decided and durable states, and a work starter that records its calls. */
 function stage(decided: Given, durable: Given = decided) {
   const clock = manualClock();
   const done: string[] = [];
@@ -62,7 +62,7 @@ function stage(decided: Given, durable: Given = decided) {
       hasProcesses: () => world.processes > 0,
     },
   });
-  /** What is decided, and durable too, unless that is said to be something else. */
+  /** Sets the decided state, and the durable state, which is the same by default. */
   const becomes = (next: Given, known: Given = next): void => {
     Object.assign(lane, { decided: next.lane, durable: known.lane });
     drive.satisfy(lane);
@@ -70,7 +70,7 @@ function stage(decided: Given, durable: Given = decided) {
   return { clock, done, lane, world, add, drive, becomes };
 }
 
-/** A live piece of work of this id, with what it is asked to do by now. */
+/** Live work with this id, and its recorded calls. */
 function liveOne(decided: Given, id: Work = CALL) {
   const one = stage(decided);
   one.drive.satisfy(one.lane);
@@ -80,8 +80,8 @@ function liveOne(decided: Given, id: Work = CALL) {
   return { ...one, work };
 }
 
-describe("what is demanded begins", () => {
-  test("once, however often the state is looked at", () => {
+describe("demanded work begins", () => {
+  test("once, however often the state is checked", () => {
     const { drive, lane, done } = stage(inCall);
     drive.satisfy(lane);
     drive.satisfy(lane);
@@ -89,7 +89,7 @@ describe("what is demanded begins", () => {
     expect(lane.works.map(({ phase }) => phase)).toEqual(["live", "live"]);
   });
 
-  test("not before its request is durable, and without a handle until then", () => {
+  test("not before its request is durable, and without live work until then", () => {
     const { done, lane, becomes } = stage(inCall);
     becomes(inCall, inTurn);
     expect(done).toEqual([`begin ${TURN}`]);
@@ -98,7 +98,7 @@ describe("what is demanded begins", () => {
     expect(done).toEqual([`begin ${TURN}`, `begin ${CALL}`]);
   });
 
-  test("not if what is durable stops it, or is over, or belongs to another run", () => {
+  test("not if the durable state stops it, has ended it, or has another run", () => {
     for (const known of [
       inCall.and(cancelRun("run_a")),
       inCall.and(cancelCall(CALL), cancelRun("run_a")),
@@ -130,7 +130,7 @@ describe("what is demanded begins", () => {
     expect(lane.works).toEqual([]);
   });
 
-  test("or is settled as never begun, if it is durable and nobody here can do it", () => {
+  test("or is settled as never begun, if it is durable and this worker cannot run it", () => {
     const { done, lane, world, becomes } = stage(inCall);
     world.unknown.push(CALL);
     const sibling = "call_a.2";
@@ -144,7 +144,7 @@ describe("what is demanded begins", () => {
     expect(lane.work(CALL)).toBeUndefined();
   });
 
-  test("and nothing for a lane without a live run, or with one that is set down", () => {
+  test("not for a lane without a live run, or with a parked one", () => {
     for (const state of [given(), given(accept("run_a")), inTurn.and(park)]) {
       const { done, drive, lane } = stage(state);
       drive.satisfy(lane);
@@ -153,8 +153,8 @@ describe("what is demanded begins", () => {
   });
 });
 
-describe("what is to stop", () => {
-  test("is told in the tick in which that is decided, durable or not, and only once", () => {
+describe("work that must stop", () => {
+  test("is stopped in the tick of the decision, durable or not, and only once", () => {
     const { work, done, becomes, clock } = liveOne(inCall);
     becomes(inCall.and(cancelCall(CALL)), inCall);
     expect(work.scope.reason).toEqual(user);
@@ -164,7 +164,7 @@ describe("what is to stop", () => {
     expect(clock.pending).toHaveLength(1);
   });
 
-  test("with a run takes its turn and its calls, and a call that was stopped before keeps its reason", () => {
+  test("includes the turn and calls of a run, and a call that was stopped before keeps its reason", () => {
     const note = (text: string): CancelReason => ({ kind: "user", note: text });
     const { lane, becomes } = liveOne(inCall);
     becomes(inCall.and(cancelCall(CALL, note("call")), cancelRun("run_a", note("run"))));
@@ -172,7 +172,7 @@ describe("what is to stop", () => {
     expect(lane.work(TURN)?.scope.reason).toEqual(note("run"));
   });
 
-  test("because a decided stop covers it is told so in that tick, even if the state does not demand it yet", () => {
+  test("is stopped in the tick in which a stop covers it, even if the state does not demand it yet", () => {
     const sibling = "call_a.2";
     const { lane, drive, work } = liveOne(inCall.and(call(sibling)));
     drive.stopAll(lane, [CALL, "call_a.9"], user, drive.deadline());
@@ -183,7 +183,7 @@ describe("what is to stop", () => {
     expect(lane.work(TURN)?.scope.reason).toEqual({ kind: "user", note: "again" });
   });
 
-  test("before it has begun never begins, and is over at once", () => {
+  test("never begins if it had not begun, and has ended at once", () => {
     const { add, done, drive, lane, clock } = stage(inTurn);
     const work = add(CALL);
     drive.stop(lane, work, user);
@@ -193,7 +193,7 @@ describe("what is to stop", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("and does not, is given up when its time is over, and what it says then is too late", async () => {
+  test("is abandoned at its deadline if it has not stopped, and its late result does not count", async () => {
     const { work, done, drive, lane, clock } = liveOne(inCall);
     drive.stop(lane, work, user);
     await clock.advance(GRACE_MS - 1);
@@ -206,7 +206,7 @@ describe("what is to stop", () => {
     expect(done).toEqual([`abandoned ${CALL}: user`]);
   });
 
-  test("and does, has ended by itself, and its time is forgotten", () => {
+  test("has ended by itself if it stops, and its timer is cancelled", () => {
     const { work, done, drive, lane, clock } = liveOne(inCall);
     drive.stop(lane, work, user);
     expect(drive.ended(lane, work)).toBe(true);
@@ -225,7 +225,7 @@ describe("what is to stop", () => {
     expect(clock.pending).toEqual([{ inMs: GRACE_MS, idle: false }]);
   });
 
-  test("a second stop can only shorten the time", () => {
+  test("has a deadline that a second stop can only shorten", () => {
     const { work, drive, lane, clock } = liveOne(inCall);
     drive.stop(lane, work, user, { stopBy: 500, deadBy: 900 });
     drive.stop(lane, work, user, { stopBy: 700, deadBy: 1_100 });
@@ -234,7 +234,7 @@ describe("what is to stop", () => {
     expect(clock.pending).toEqual([{ inMs: 200, idle: false }]);
   });
 
-  test("G12: a turn that waits for its call is given up only after the call was answered", async () => {
+  test("G12: as a turn that waits for its call, is abandoned only after the call was answered", async () => {
     const { work, drive, lane, clock, done } = liveOne(inCall, TURN);
     const waited = lane.work(CALL) as LiveWork;
     drive.stop(lane, work, user);
@@ -247,7 +247,7 @@ describe("what is to stop", () => {
     expect(done).toEqual([`abandoned ${CALL}: user`, `abandoned ${TURN}: user`]);
   });
 
-  test("G12: a turn whose call was answered after the grace period has until the deadline of processes", async () => {
+  test("G12: as a turn whose call was answered after the grace, has until the deadline of processes", async () => {
     const { work, drive, lane, clock } = liveOne(inCall, TURN);
     const waited = lane.work(CALL) as LiveWork;
     drive.stop(lane, work, user);
@@ -256,7 +256,7 @@ describe("what is to stop", () => {
     expect(clock.pending).toEqual([{ inMs: DEATH_MS - 10, idle: false }]);
   });
 
-  test("G12: a call that waits for its process is given up only after the process is over", async () => {
+  test("G12: as a call that waits for its process, is abandoned only after the process has ended", async () => {
     const { work, drive, lane, clock, world, done } = liveOne(inCall);
     world.processes = 1;
     drive.stop(lane, work, user);
@@ -282,10 +282,10 @@ describe("what is to stop", () => {
   });
 });
 
-describe("a stop that need not be carried out at once waits until it is durable:", () => {
+describe("a stop that is not urgent waits until it is durable:", () => {
   const withCall = inCall.and(cancelCall(CALL));
 
-  test("that of a call which waits for an approval, so that an answer that came before it counts", () => {
+  test("that of a call which waits for an approval, so that an earlier answer counts", () => {
     for (const waits of ["approval", "slot", "hook", undefined] as const) {
       const { work, becomes } = liveOne(inCall);
       Object.assign(work, { waits });
@@ -316,7 +316,7 @@ describe("a stop that need not be carried out at once waits until it is durable:
     expect(done).toEqual([`begin ${TURN}`, `unbegun ${CALL}: user`]);
   });
 
-  test("but not if its request is not durable either, or the whole run stops", () => {
+  test("not if its request is not durable either, or the whole run stops", () => {
     const sibling = "call_a.2";
     for (const known of [given(), inTurn, inTurn.and(call(sibling))]) {
       const unasked = stage(inTurn);
@@ -338,7 +338,7 @@ describe("a stop that need not be carried out at once waits until it is durable:
     expect(work.scope.reason).toEqual({ kind: "superseded", by: "run_b" });
   });
 
-  test("an interrupt, also if its run is not known to have started, or an earlier one is known to stop", () => {
+  test("an interrupt, even if its run is not known to have started, or an earlier one is known to stop", () => {
     const { work, becomes } = liveOne(inTurn, TURN);
     becomes(interrupted, given());
     expect(work.scope.reason).toBeUndefined();
@@ -351,7 +351,7 @@ describe("a lane is still", () => {
   const isStill = async (promise: Promise<void>): Promise<boolean> =>
     Promise.race([promise.then(() => true), new Promise<boolean>((resolve) => setImmediate(resolve, false))]);
 
-  test("if nothing goes on in the world", async () => {
+  test("if no work is running", async () => {
     const { drive, lane } = stage(given());
     expect(await isStill(drive.still(lane))).toBe(true);
   });
@@ -364,7 +364,7 @@ describe("a lane is still", () => {
     },
     "was forgotten": ({ drive, lane, work }) => drive.forget(lane, work),
   };
-  test.each(Object.keys(ends))("once the last piece of work %s", async (how) => {
+  test.each(Object.keys(ends))("once the last work %s", async (how) => {
     const one = liveOne(inCall);
     const still = [one.drive.still(one.lane), one.drive.still(one.lane)];
     const turn = one.lane.work(TURN);
@@ -375,7 +375,7 @@ describe("a lane is still", () => {
     expect(one.lane.still).toEqual([]);
   });
 
-  test("once what had not begun never will", async () => {
+  test("once work that had not begun never will", async () => {
     const { add, drive, lane } = stage(inTurn);
     const work = add(CALL);
     const still = drive.still(lane);
@@ -384,7 +384,7 @@ describe("a lane is still", () => {
   });
 });
 
-test("a lane that is let go of stops all that goes on, and what has ended waits for no answer any more", () => {
+test("a lane that is released stops all its work, and ended work waits for no answer any more", () => {
   const { add, drive, lane, done } = stage(inCall);
   const [live, waiting, ended, stopping] = [add(TURN), add(CALL), add("call_a.2"), add("call_a.3")];
   live.phase = "live";
@@ -401,7 +401,7 @@ test("a lane that is let go of stops all that goes on, and what has ended waits 
   expect(done).toEqual([`unbegun ${CALL}: shutdown`]);
 });
 
-test("what is forgotten is demanded anew, and what was forgotten before is no other's end", () => {
+test("forgotten work is demanded anew, and forgetting it twice does not end another", () => {
   const { drive, lane, work, done } = liveOne(inCall);
   drive.forget(lane, work);
   drive.forget(lane, work);
@@ -416,7 +416,7 @@ test("a call that outlives its turn is stopped as its child", () => {
   expect(work.scope.reason).toEqual({ kind: "parent", id: "run_a" });
 });
 
-test("calls that a turn asked for at its end begin when that is durable", () => {
+test("calls that a turn requested at its end begin when that is durable", () => {
   const asked = inTurn.and(settleTurn(TURN, { next: "turn", calls: [wanted(CALL)] }));
   const { done, becomes } = liveOne(inTurn, TURN);
   becomes(asked, inTurn);
@@ -425,7 +425,7 @@ test("calls that a turn asked for at its end begin when that is durable", () => 
   expect(done).toEqual([`begin ${CALL}`]);
 });
 
-test("G12: of many live calls, only the one that an event is about is looked at", () => {
+test("G12: of many live calls, only the one of an event is checked", () => {
   const calls = Array.from({ length: 100 }, (_, index): `call_${string}` => `call_a.${index + 1}`);
   const before = inTurn.and(...calls.map((id) => call(id)));
   const { drive, lane, done } = stage(before);

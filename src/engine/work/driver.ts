@@ -1,17 +1,17 @@
-// Where a run meets the world: what the state demands is begun or stopped, once each.
+// Begins and stops the work that the state demands, once each.
 //
 // Invariants
 // 1. Nothing begins before its request is durable: a call that began unrecorded could be begun twice.
 // 2. Nothing begins once its stop is decided.
-// 3. What is asked to stop has a deadline; then it is given up, named, and what it returns later is dropped.
-// 4. A turn that waits for its calls, and a call that waits for its processes, is given up only after those are over.
-//    They have the same deadline, so the wait is bounded.
+// 3. Stopped work has a deadline; then it is abandoned, named, and its late result is dropped.
+// 4. A turn that waits for its calls, and a call that waits for its processes, is abandoned only after those have
+//    ended. They have the same deadline, so the wait is bounded.
 
 import { RETURN_MS } from "../../core/limits.ts";
 import type { CancelReason } from "../../core/model/cancel.ts";
 import type { Event } from "../../core/model/event.ts";
 import { type CallId, runOf, type Work } from "../../core/model/ids.ts";
-import { goesOn, isRequested, mayBegin, mayStop } from "../../core/policy/covers.ts";
+import { isRequested, isRunning, mayBegin, mayStop } from "../../core/policy/covers.ts";
 import { demand, demandAfter } from "../../core/policy/demand.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SessionState } from "../log/session-state.ts";
@@ -22,11 +22,11 @@ import type { LiveWork } from "./live-work.ts";
 export interface WorkStarter {
   /** False once the worker leaves, and while the session waits for a slot: nothing new begins then. */
   begins(lane: SessionState): boolean;
-  /** The handle of a piece of work the state demands; made when it is first met. Undefined: nobody here can do it. */
+  /** The live work for an id, created on first use. Undefined: this worker cannot run it. */
   handle(lane: SessionState, work: Work): LiveWork | undefined;
-  /** A call whose request is in the log although whoever asked was refused: the answer of the store was lost. */
+  /** Settles a call whose request is recorded although its caller was refused: the store's answer was lost. */
   unbegun(lane: SessionState, work: Work): void;
-  /** Whether processes of this call are not over: neither recorded as ended, nor past their deadline. */
+  /** Whether this call has pending processes: neither recorded as ended, nor past their deadline. */
   hasProcesses(lane: SessionState, call: CallId): boolean;
 }
 
@@ -49,17 +49,17 @@ export class Driver {
   }
 
   /**
-   * Begins and stops what the state demands. What is already live, or already stopping, is left alone. `events`: only
-   * these were recorded since the last time, so that only what they touch is looked at.
+   * Begins and stops what the state demands, except work that is already live or stopping. `events`: all that was
+   * recorded since the last time, so that only the work they affect is checked.
    */
   satisfy(lane: SessionState, events?: readonly Event[]): void {
     const run = lane.decided.live;
-    // Without the lease it is another worker's to carry out, or nobody's until the lease has run out.
+    // Without the lease the work belongs to another worker, or to none until the lease has expired.
     if (run === undefined || lane.epoch === undefined) return; // @fault bystander-drives
     for (const effect of events === undefined ? demand(run) : demandAfter(run, events)) {
       // @fault refused-interrupt-stops
       if (effect.type === "stop" && !mayStop(lane.decided, lane.durable, effect.reason)) continue;
-      // A handle made for a request that is then refused would be left over.
+      // Checked first: live work created for a request that is then refused would be left over.
       // @fault begun-before-durable
       if (effect.type === "begin" && !(this.#world.begins(lane) && begins(lane, effect.work))) continue;
       const work = this.#world.handle(lane, effect.work);
@@ -75,7 +75,7 @@ export class Driver {
     }
   }
 
-  /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
+  /** A stop was decided: stops what it covers in this tick, whatever the store does. */
   stopAll(lane: SessionState, ids: readonly Work[], reason: CancelReason, deadline: Deadline): void {
     for (const id of ids) {
       const work = lane.work(id);
@@ -83,7 +83,7 @@ export class Driver {
     }
   }
 
-  /** Asks a piece of work to stop, in this very tick. Never waits; a second request can only shorten its time. */
+  /** Stops a turn or call in this tick. Never waits; a second stop can only shorten its deadline. */
   stop(lane: SessionState, work: LiveWork, reason: CancelReason, deadline = this.deadline()): void {
     switch (work.phase) {
       case "waiting":
@@ -109,18 +109,18 @@ export class Driver {
     }
   }
 
-  /** Somebody else drives this lane: all that goes on here is stopped. What has ended may still wait for an answer. */
+  /** Another worker drives this lane: stops all its work here. Work that has ended may still wait for an answer. */
   release(lane: SessionState): void {
     for (const work of [...lane.works]) this.stop(lane, work, { kind: "shutdown" });
     this.leave(lane);
   }
 
-  /** Nobody is left who could wait for it: it is told to stop, also if nothing had told it so far, and that is all. */
+  /** Cancels all scopes, without waiting: no caller is left that could wait. */
   leave(lane: SessionState): void {
     for (const work of [...lane.works]) work.scope.cancel({ kind: "shutdown" });
   }
 
-  /** This worker has closed: nothing is waited for, and no timer is left. */
+  /** This worker has closed: abandons all work and cancels its timers. */
   abandonAll(lane: SessionState): void {
     for (const work of [...lane.works]) {
       work.stopping?.cancelTimer(); // @fault grace-outlives-the-worker
@@ -128,7 +128,7 @@ export class Driver {
     }
   }
 
-  /** Its own end arrived. False: it comes too late to count. */
+  /** The work has ended by itself. False: too late to count. */
   ended(lane: SessionState, work: LiveWork): boolean {
     work.stopping?.cancelTimer();
     const counts = work.phase === "live" || work.phase === "stopping"; // @fault late-result-applied:ended
@@ -138,8 +138,8 @@ export class Driver {
   }
 
   /**
-   * Its end is recorded, or it never came into being. Until then it is kept, although it is over: the state still
-   * demands it, and would otherwise have it begun again.
+   * Its end is recorded, or its request never was. Until then it is kept although it has ended: the state still demands
+   * it, so it would be begun again otherwise.
    */
   // @fault begun-again:forget
   forget(lane: SessionState, work: LiveWork): void {
@@ -149,13 +149,13 @@ export class Driver {
     this.#answered(lane, work);
   }
 
-  /** It has ended, and nothing is recorded of it: its run is parked. */
+  /** It has ended, and nothing is recorded, because its run is parked. */
   park(lane: SessionState, work: LiveWork): void {
     work.isParked = true;
     this.#answered(lane, work);
   }
 
-  /** A process of this call is over: its end is recorded, or its deadline has passed. */
+  /** A process of this call has ended: its end is recorded, or its deadline has passed. */
   processOver(lane: SessionState, call: CallId): void {
     const work = lane.work(call);
     if (work !== undefined) this.#waited(lane, work);
@@ -166,7 +166,7 @@ export class Driver {
     return makeDeadline(this.#clock, this.#graceMs);
   }
 
-  /** Resolves when nothing of this lane is going on in the world. */
+  /** Resolves when no work of this lane is running. */
   still(lane: SessionState): Promise<void> {
     if (!lane.works.some(isGoingOn)) return Promise.resolve();
     return new Promise((resolve) => {
@@ -181,7 +181,7 @@ export class Driver {
     for (const resolve of waiting) resolve();
   }
 
-  /** The turn that waits for a call may have been waiting for this one alone. */
+  /** The turn may have been waiting for this call only. */
   #answered(lane: SessionState, { id }: LiveWork): void {
     if (isCall(id)) for (const other of lane.works) if (!isCall(other.id)) this.#waited(lane, other);
   }
@@ -192,7 +192,7 @@ export class Driver {
     this.#watch(lane, work);
   }
 
-  /** Gives a piece of work up when its time is over. While it waits for others, that is reviewed when they are. */
+  /** Abandons work at its deadline. If it waits for other work, this is repeated when that has ended. */
   #watch(lane: SessionState, work: LiveWork): void {
     const { stopping } = work;
     if (stopping === undefined) return;
@@ -222,13 +222,13 @@ const isCall = (id: Work): id is CallId => id.startsWith("call_");
 
 const isGoingOn = (work: LiveWork): boolean => work.phase !== "ended" && work.phase !== "abandoned";
 
-/** A call that waits for an approval does nothing: its stop can wait until it is known that no answer came before. */
+/** A call that waits for an approval is idle: its stop can wait until it is known that no answer came first. */
 function onlyWaits(lane: SessionState, { id, waits, phase }: LiveWork): boolean {
   const idle = waits === "approval" || phase === "waiting";
-  return idle && goesOn(lane.decided, lane.durable, id);
+  return idle && isRunning(lane.decided, lane.durable, id);
 }
 
-/** The log may hold a stop that is not known here: then nothing begins before it has been read. */
+/** The log may contain a stop that is unknown here: then nothing begins before it has been read. */
 const begins = ({ health, decided, durable }: SessionState, work: Work): boolean =>
   health.kind !== "unknown" && mayBegin(decided, durable, work);
 
