@@ -1,7 +1,7 @@
-// How prompts and sessions are accepted.
+// Accepts prompts and sessions.
 //
 // Invariants
-// 1. A prompt is registered in the tick in which it is called: whatever follows, even in that tick, comes after it.
+// 1. A prompt is registered in the tick of the call: a later request, even in the same tick, comes after it.
 // 2. It is answered when its acceptance is durable.
 import { canonical } from "../core/canonical.ts";
 import { ControlError } from "../core/errors.ts";
@@ -20,9 +20,11 @@ export interface PromptRequest {
   readonly prompt: Prompt;
   readonly delivery: Delivery;
   readonly key: string | undefined;
-  /** The user that sent it, where several share one Belay. */
+  /** The user that sent it, if several share one Belay. */
   readonly actor?: string;
-  /** What its session is made with, if that is asked together with it: under the same key it has to be the same. */
+  /**
+   * The options of its session, if the session is requested together with it: with the same key they must be the same.
+   */
   readonly made?: Made;
 }
 
@@ -31,12 +33,12 @@ export interface Prompted {
   readonly accepted: Promise<Accepted>;
 }
 
-/** The same, in a session that may have to be made first. */
+/** A prompt, in a session that may have to be created first. */
 export interface Begun extends Prompted {
   readonly sessionId: SessionId;
 }
 
-/** What a session is made with. */
+/** The options of a new session. */
 export type Made = Pick<CommandOf<"create">, "title" | "cwd">;
 
 interface Parts {
@@ -45,7 +47,7 @@ interface Parts {
   readonly commit: Commit;
   readonly lanes: SessionRegistry;
   readonly open: () => boolean;
-  /** A session was created and is driven from here, or its claim has failed and may have been made all the same. */
+  /** A session was created and is driven by this worker; or its claim failed, but may have been made. */
   readonly claimed: (lane: SessionState) => void;
   readonly unclaimed: (session: SessionId) => void;
 }
@@ -63,11 +65,13 @@ export class Acceptance {
     return { id: lane.id, created: await this.#create(lane, made) };
   }
 
-  /** A prompt in a session of its own, both recorded together. In a session that exists, it joins that one. */
+  /**
+   * Creates a session with its first prompt; both are recorded together. If the session exists, the prompt joins it.
+   */
   promptIn(session: SessionId | undefined, made: Made, asked: PromptRequest): Begun {
     if (!this.#parts.open()) return { sessionId: session ?? this.newSession(), ...this.#refused() };
     const lane = this.#laneOf(session);
-    // Refused together with the prompt, which says why.
+    // Refused together with the prompt, whose error is returned.
     this.#create(lane, made).catch(() => {});
     return { sessionId: lane.id, ...this.prompt(lane.id, { ...asked, made }) };
   }
@@ -115,9 +119,9 @@ export class Acceptance {
   async #create(lane: SessionState, made: Made): Promise<Created> {
     const { commit, lanes, claimed, unclaimed } = this.#parts;
     const created = await commit.submit(lane, { type: "create", ...made });
-    // A session that was absent had no lease to take.
+    // An absent session had no lease to take.
     if (lane.epoch === undefined) {
-      // A claim that failed may still have been made: then no other worker takes the session up, so this one must.
+      // A claim that failed may have been made: then no other worker takes over the session, so this one must.
       await lanes.claim(lane).catch((error: unknown) => {
         unclaimed(lane.id);
         throw error;
@@ -132,7 +136,7 @@ export class Acceptance {
     return this.#parts.ids.digest(canonical([delivery, prompt.text, prompt.data, ...within]));
   }
 
-  /** The caller's own answer; a prompt that would be refused may be a repeat that only the store remembers. */
+  /** The answer for this caller. A prompt that would be refused may be a repetition that only the store remembers. */
   async #accepted(lane: SessionState, command: CommandOf<"accept">, answer: Accepted | Refused): Promise<Accepted> {
     const { lanes, store } = this.#parts;
     if (answer.kind === "refused" || answer.runId !== command.runId) lanes.unindexRun(command.runId);

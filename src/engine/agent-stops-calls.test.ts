@@ -1,9 +1,9 @@
-// Agent code stops a call: by its id, or by a signal that it gave the call. The same path as any cancel.
+// Agent code stops a call: by its id, or with a signal that it gave the call. Both work like any cancel.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { CallResult, LiveCall, Turn } from "../ports/agent.ts";
 
-/** A run whose one turn does this, and what it came to. */
+/** Runs one turn that does this, and returns its result. */
 async function turnThat<T>(act: (turn: Turn) => Promise<T>) {
   const done = Promise.withResolvers<T>();
   const { belay } = await openTestBelay({
@@ -22,7 +22,7 @@ async function turnThat<T>(act: (turn: Turn) => Promise<T>) {
 const waits = (call: LiveCall): Promise<never> => untilAborted(call.signal);
 
 describe("turn.cancel()", () => {
-  test("stops that call and no other, and says by whom and why", async () => {
+  test("stops that call and no other, with the requester and the reason", async () => {
     const { value, log } = await turnThat(async (turn) => {
       const begun = gate();
       const ids: string[] = [];
@@ -61,14 +61,14 @@ describe("turn.cancel()", () => {
     expect(log.filter(({ type }) => type === "inbox.added")).toHaveLength(1);
   });
 
-  test("of a call of another run, or of none, stops nothing", async () => {
+  test("of a call of another run, or of an unknown call, stops nothing", async () => {
     const first = await turnThat(async (turn) => turn.call("quick", {}, (call) => call.callId));
     const theirs = first.value.kind === "completed" ? first.value.value : "";
     const { value } = await turnThat((turn) => Promise.all([turn.cancel(theirs), turn.cancel("call_none.1")]));
     expect(value).toEqual([{ kind: "unknown" }, { kind: "unknown" }]);
   });
 
-  test("refuses what is no id of a call, and options that it does not have", async () => {
+  test("refuses a malformed call id, and unknown options", async () => {
     const { value } = await turnThat((turn) =>
       Promise.allSettled([
         turn.cancel("run_1"),
@@ -81,7 +81,7 @@ describe("turn.cancel()", () => {
 });
 
 describe("the signal of a call", () => {
-  test("stops it as a cancel does, with its reason", async () => {
+  test("stops it like a cancel, with its reason", async () => {
     const { value, log } = await turnThat(async (turn) => {
       const stop = new AbortController();
       const begun = gate();
@@ -99,7 +99,7 @@ describe("the signal of a call", () => {
     expect(log.filter(({ type }) => type === "call.cancel_requested")).toMatchObject([{ reason }]);
   });
 
-  test("aborted before, the call never begins", async () => {
+  test("that is aborted already prevents the call from beginning", async () => {
     let begun = 0;
     const { value, log } = await turnThat((turn) =>
       turn.call("slow", {}, () => (begun += 1), { signal: AbortSignal.abort("not needed any more") }),
@@ -123,14 +123,14 @@ describe("the signal of a call", () => {
     expect(await session.questions()).toEqual([]);
   });
 
-  test("is not listened to once the call is over", async () => {
+  test("has no listener once the call has ended", async () => {
     const stop = new AbortController();
     const { value } = await turnThat((turn) => turn.call("quick", {}, () => "done", { signal: stop.signal }));
     expect((value as CallResult).kind).toBe("completed");
     expect(listenersOf(stop.signal)).toBe(0);
   });
 
-  test("of a call that a turn asks for at its end stops that one", async () => {
+  test("of a call requested at the end of a turn stops that call", async () => {
     const stop = new AbortController();
     const { belay } = await openTestBelay(
       {},
@@ -151,7 +151,7 @@ describe("the signal of a call", () => {
     expect(settled).toMatchObject([{ outcome: { kind: "cancelled", reason: { kind: "policy", note: "enough" } } }]);
   });
 
-  test("that is no AbortSignal is refused", async () => {
+  test("that is not an AbortSignal is refused", async () => {
     const { value } = await turnThat((turn) =>
       turn.call("slow", {}, () => "done", { signal: {} as never }).catch((error: Error) => error.message),
     );
@@ -159,7 +159,7 @@ describe("the signal of a call", () => {
   });
 });
 
-/** How many listeners its `abort` has. */
+/** Number of its `abort` listeners. */
 function listenersOf(signal: AbortSignal): number {
   const { getEventListeners } = process.getBuiltinModule("node:events");
   return getEventListeners(signal, "abort").length;

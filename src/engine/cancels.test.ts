@@ -1,4 +1,4 @@
-// Cancelling while the store is slow, silent, or the only one who knows: what stops at once, and what the receipts say.
+// Cancelling while the store is slow, silent, or the only source of an outcome: what stops at once, and the receipts.
 import { describe, expect, test } from "vitest";
 import { gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { LEASE_TTL_MS } from "../core/limits.ts";
@@ -14,7 +14,7 @@ import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 
 const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
 
-/** A run, perhaps under a key, whose turn waits for two calls, and one behind it. All of them heed their stop. */
+/** A run, optionally with a key, whose turn waits for two calls, and one run behind it. All of them stop when asked. */
 async function busy(key?: string) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
@@ -60,7 +60,7 @@ const HELD: Readonly<Record<string, (one: Busy) => void>> = {
   },
 };
 
-/** The key stands for another prompt already. */
+/** The key already belongs to another prompt. */
 function refused(session: Session): RunHandle {
   const run = session.prompt("something else", { key: "live" });
   run.outcome.catch(() => {});
@@ -91,7 +91,7 @@ describe.each(Object.keys(HELD))("G28: with a store %s,", (held) => {
     expect(one.stopped()).toEqual(covered);
   });
 
-  test("a cancel of one call leaves the rest alone, also in a run without a key", async () => {
+  test("a cancel of one call leaves the rest running, even in a run without a key", async () => {
     const one = await busy();
     HELD[held]?.(one);
     await settled();
@@ -100,7 +100,7 @@ describe.each(Object.keys(HELD))("G28: with a store %s,", (held) => {
     expect(one.stopped()).toEqual(["one"]);
   });
 
-  test("a cancel that is repeated under its key stops nothing newer", async () => {
+  test("a cancel repeated with its key stops nothing newer", async () => {
     const one = await busy();
     const other = await one.belay.createSession();
     expect(await other.cancel({ key: "c1" })).toMatchObject({ kind: "idle" });
@@ -117,7 +117,7 @@ describe.each(Object.keys(HELD))("G28: with a store %s,", (held) => {
   });
 });
 
-test("G28: a cancel behind an interrupt that is not durable yet does not wait for it", async () => {
+test("G28: a cancel after an interrupt that is not durable yet does not wait for it", async () => {
   const one = await busy();
   const stalled = new Gate();
   one.store.always("append", { kind: "delay", until: stalled });
@@ -134,7 +134,7 @@ test("G28: a cancel behind an interrupt that is not durable yet does not wait fo
 });
 
 test.each([undefined, "once"])(
-  "G28: a turn does not begin behind an interrupt and a stop that are not durable yet (key of the stop: %s)",
+  "G28: a turn does not begin after an interrupt and a stop that are not durable yet (key of the stop: %s)",
   async (key) => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
@@ -152,7 +152,7 @@ test.each([undefined, "once"])(
     const session = await belay.createSession();
     const run = session.prompt("live");
     await first.passed;
-    // The end of the first turn is on its way to the store, and with it the request for the second.
+    // The end of the first turn is being written, and with it the request for the second.
     const [turnEnds, behind] = [new Gate(), new Gate()];
     store.always("append", { kind: "delay", until: turnEnds });
     goOn.open();
@@ -172,10 +172,10 @@ test.each([undefined, "once"])(
   },
 );
 
-describe("G10: the receipt for what has ended says how, and for what never existed that it is unknown:", () => {
+describe("G10: the receipt for settled work has its outcome, and for unknown work is `unknown`:", () => {
   const ended = { kind: "settled", outcome: { kind: "completed" } } as const;
 
-  test("a run, in this life and in the next one", async () => {
+  test("a run, in this process and in the next one", async () => {
     const clock = manualClock();
     const store = new MemoryStore({ clock });
     store.close = async () => {};
@@ -197,7 +197,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     }
   });
 
-  test("a run whose end is decided and not durable yet, once it is", async () => {
+  test("a run whose end is decided and not durable yet, once it is durable", async () => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
     const goOn = gate();
@@ -223,7 +223,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     expect(await receipt).toEqual({ kind: "unknown" });
   });
 
-  test("a run that another life has left, although nobody here has met its session", async () => {
+  test("a run that an earlier process has left, in a session that is not loaded", async () => {
     const clock = manualClock();
     const store = new MemoryStore({ clock });
     const first = await openTestBelay({ live: waits }, { clock, store });
@@ -233,7 +233,7 @@ describe("G10: the receipt for what has ended says how, and for what never exist
     await first.began("live");
     await queued.accepted;
     const second = await openTestBelay({ live: waits }, { clock, store });
-    // Asked for by one who does not drive it: decided on what the log says.
+    // Requested from a worker that does not drive it: decided on the state of the log.
     expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
     expect(await second.belay.cancel(queued.id, { key: "c1" })).toEqual({ kind: "withdrawn" });
     expect(await second.belay.cancel(queued.id)).toEqual({ kind: "settled", outcome: cancelled });

@@ -1,4 +1,5 @@
-// Cancelling, at each scope. The core decides; here a stop finds its session, and what had ended before is looked up.
+// Cancels, for each kind of target. The core decides; this finds the session of a target, and looks up outcomes of
+// settled ones.
 
 import { ControlError } from "../core/errors.ts";
 import type { Stop } from "../core/model/call.ts";
@@ -17,7 +18,7 @@ import type { Store } from "../ports/store.ts";
 import type { SessionRegistry } from "./log/session-registry.ts";
 import type { SessionState } from "./log/session-state.ts";
 
-/** `background: "keep"`: background processes continue. `only: "queue"`: so does the live run. */
+/** `background: "keep"`: background processes keep running. `only: "queue"`: so does the live run. */
 export interface SessionStop extends Pick<NamedPrompts, "prompts" | "actor"> {
   readonly reason: CancelReason;
   readonly background?: "keep" | "stop";
@@ -29,7 +30,7 @@ export type PromptReceipt = CancelReceipt & { readonly runId?: RunId };
 interface Parts {
   readonly store: Store;
   readonly lanes: SessionRegistry;
-  /** Resolves when what the log says of this lane is known here. */
+  /** Resolves when the lane is loaded and up to date. */
   readonly load: (lane: SessionState) => Promise<unknown>;
   readonly submit: Submit;
 }
@@ -37,13 +38,13 @@ interface Parts {
 export type Submit = <C extends Command>(lane: SessionState, command: C, once: Once<Answer<C>>) => Promise<Answer<C>>;
 
 export interface Once<A> {
-  /** The same request again, under the same key, gets the same answer and cancels nothing newer. */
+  /** The same request again with this key gets the same answer and cancels nothing newer. */
   readonly key: string | undefined;
   /** Called in the tick of the decision. */
   readonly decided?: (answer: A) => void;
 }
 
-/** Called in the tick in which a stop is decided, if it stops or withdraws something. Its receipt comes later. */
+/** Called in the tick of a stop's decision, if it stops or withdraws something. The receipt comes later. */
 export type OnStop = () => void;
 
 export class Cancels {
@@ -75,7 +76,7 @@ export class Cancels {
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
   }
 
-  /** By the key a prompt was given. */
+  /** Cancels by the key of a prompt. */
   async prompt(session: SessionId, stop: Omit<CancelKey, "type">, key?: string): Promise<PromptReceipt> {
     const { lanes, store } = this.#parts;
     const receipt = unrefused(await this.#parts.submit(lanes.get(session), { type: "cancel-key", ...stop }, { key }));
@@ -108,7 +109,7 @@ export class Cancels {
     return receipt.kind === "unknown" ? this.#settled(runId) : receipt;
   }
 
-  /** Whether this key was used before: then it is answered as it was, although the run has ended meanwhile. */
+  /** Whether this key was used before: then it gets the same answer, although the run has ended by now. */
   async #wasAsked(lane: SessionState, key: string | undefined): Promise<boolean> {
     if (key === undefined) return false;
     await this.#parts.load(lane);

@@ -8,7 +8,7 @@ import { settled } from "../testing/manual-clock.ts";
 
 const AFTER_MS = 1_000;
 
-/** A run whose command is moved to the background after a second, and wakes the session when it ends. */
+/** A run whose command is moved to the background after a second, and begins a run when it ends. */
 async function running() {
   const here = await stage({
     go: calls((call) => call.processes.run("work", { backgroundAfterMs: AFTER_MS, feedback: "wake" })),
@@ -24,7 +24,7 @@ async function running() {
 }
 
 test.each(["decided and not durable", "recorded"] as const)(
-  "G10: a stop of the run leaves a command alone whose move to the background is %s, and wakes no new run",
+  "G10: a stop of the run does not stop a command whose move to the background is %s, and begins no new run",
   async (moved) => {
     const { clock, store, session, run, child, runs, ended } = await running();
     const stalled = new Gate();
@@ -34,7 +34,7 @@ test.each(["decided and not durable", "recorded"] as const)(
     await settled();
     expect(child.signals).toEqual([]);
     stalled.open();
-    // The call may have been told before it was stopped: then it and its run have ended by themselves.
+    // The call may have returned before it was stopped: then it and its run have ended by themselves.
     expect(["stopping", "settled"]).toContain((await receipt).kind);
     await run.outcome;
     await clock.advance(10_000);
@@ -42,7 +42,7 @@ test.each(["decided and not durable", "recorded"] as const)(
     expect(await ended()).toBeUndefined();
     expect(await runs()).toBe(1);
     expect(verify(await logOf(session))).toEqual([]);
-    // Only its own end is a result, and begins the run it was to begin.
+    // Only its own end is a result, and begins the run.
     child.exit();
     await settled();
     expect(await ended()).toMatchObject({ outcome: { kind: "completed" }, exit: { code: 0 } });

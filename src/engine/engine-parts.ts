@@ -1,4 +1,4 @@
-// What an engine is made of.
+// The dependencies and options of an engine.
 
 import type { Recorded } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
@@ -23,15 +23,15 @@ export interface EngineParts {
   readonly hooks: Hooks;
   /** Undefined: no processes can be started. */
   readonly spawner: (() => Promise<Spawner>) | undefined;
-  /** Receives everything that is recorded. Does not throw. */
+  /** Receives everything that is recorded. Must not throw. */
   readonly tap: Tap | undefined;
   /** Starts the thread that watches the event loop. Undefined: it is not watched. */
   readonly watch?: StartWatch;
-  /** What the store keeps. Undefined: everything. */
+  /** Limits of what the store keeps. Undefined: everything is kept. */
   readonly retention?: Retention | undefined;
-  /** How long a run may take altogether, in this worker. */
+  /** The time limit of a run in this worker. */
   readonly runLimitMs: number | undefined;
-  /** Error texts pass through it before they are recorded. Default: what looks like a token or a key is taken out. */
+  /** Error texts pass through it before they are recorded. Default: removes what looks like a token or a key. */
   readonly redact?: ((text: string) => string) | undefined;
 }
 

@@ -1,4 +1,4 @@
-// The house as a whole: what it takes, what it keeps in mind, whom it tells, and how it lets go.
+// The whole engine: what it accepts, what it keeps in memory, what followers receive, and what it releases.
 import { describe, expect, test } from "vitest";
 import { watch } from "../../test/fixtures/commit.ts";
 import { asked, eventsOf, live, neighbour, type TestEngine, testEngine } from "../../test/fixtures/engine.ts";
@@ -10,7 +10,7 @@ import { settled } from "../testing/manual-clock.ts";
 const SHUTTING_DOWN = { code: "shutting_down", message: "Belay is shutting down and accepts nothing new." };
 const USER = { kind: "user" } as const;
 
-/** What a follower hears, as it comes. */
+/** The items that a follower receives, in order. */
 function follow({ engine }: TestEngine, session: SessionId): string[] {
   const heard: string[] = [];
   void (async () => {
@@ -27,7 +27,7 @@ async function typesOf(house: TestEngine, session: SessionId): Promise<readonly 
 }
 
 describe("sessions", () => {
-  test("a new one costs one lease, and no look at what cannot be there", async () => {
+  test("a new session costs one claim and no lookup", async () => {
     const { engine, store } = testEngine();
     const { id, created } = await engine.create(undefined, { title: "new" });
     expect(created).toEqual({ kind: "created", seq: 1 });
@@ -36,7 +36,7 @@ describe("sessions", () => {
     expect(await store.session(id)).toMatchObject({ title: "new", phase: "open" });
   });
 
-  test("one of a given name is made with its first prompt, which is run; later it is the same one", async () => {
+  test("a session with a given id is created with its first prompt; later it is the same session", async () => {
     const house = testEngine();
     const { engine } = house;
     const { turn } = await live(house, "ses_given");
@@ -49,7 +49,7 @@ describe("sessions", () => {
     expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "second" });
   });
 
-  test("one that does not exist is not kept, and cannot be changed", async () => {
+  test("a session that does not exist is not kept, and cannot be changed", async () => {
     const { engine } = testEngine();
     expect(await engine.loaded("ses_none")).toBeUndefined();
     engine.lanes.get("ses_neither");
@@ -60,7 +60,7 @@ describe("sessions", () => {
     });
   });
 
-  test("a change is answered as it is decided; that of a run that is not there as unknown", async () => {
+  test("a change gets the answer of its decision; that of an unknown run gets `unknown`", async () => {
     const house = testEngine();
     const { sessionId } = await live(house);
     const { runId, accepted } = house.engine.prompt(sessionId, asked("waits"));
@@ -70,7 +70,7 @@ describe("sessions", () => {
     expect(await house.engine.change(sessionId, { ...change, runId: "run_9" })).toMatchObject({ kind: "unknown" });
   });
 
-  test("G11: a key is answered as before, and is a conflict for something else; a refusal is none", async () => {
+  test("G11: a repeated key gets its first answer, or a conflict; a refusal binds no key", async () => {
     const { engine } = testEngine();
     const { id } = await engine.create(undefined, {});
     const mode = { type: "set-mode", mode: "plan" } as const;
@@ -84,8 +84,8 @@ describe("sessions", () => {
   });
 });
 
-describe("what is kept in mind", () => {
-  test("a run until its end, whoever waits for it, a question, a follower; and then nothing", async () => {
+describe("memory", () => {
+  test("holds a run until its end, its waiters, a question and a follower; and nothing afterwards", async () => {
     const house = testEngine();
     const { engine } = house;
     const { sessionId, runId, turn } = await live(house);
@@ -108,7 +108,7 @@ describe("what is kept in mind", () => {
     expect(engine.held).toBe(0);
   });
 
-  test("of a prompt that is refused, that the store cannot take, or that came before, nothing", async () => {
+  test("holds nothing of a prompt that is refused, that the store cannot record, or that is a repetition", async () => {
     const house = testEngine();
     const { engine, store } = house;
     const { id } = await engine.create(undefined, {});
@@ -124,7 +124,7 @@ describe("what is kept in mind", () => {
     expect(engine.late).toBe(0);
   });
 
-  test("nothing of a run whose acceptance comes after its session was let go of", async () => {
+  test("holds nothing of a run whose acceptance is recorded after its session was released", async () => {
     const { engine, store } = testEngine();
     const { id } = await engine.create(undefined, {});
     const late = new Gate();
@@ -139,7 +139,7 @@ describe("what is kept in mind", () => {
     expect(engine.held).toBe(0);
   });
 
-  test("the log of a prompt without a key says nothing of one", async () => {
+  test("a prompt without a key has no key in its event", async () => {
     const house = testEngine();
     const { sessionId, runId } = await live(house);
     const { events } = await house.log.read(sessionId, { after: 1, limit: 1 });
@@ -147,7 +147,7 @@ describe("what is kept in mind", () => {
     expect(events[0]).toMatchObject({ type: "run.accepted", runId, prompt: { text: "live" } });
   });
 
-  test("what was said so far is read once, and kept for the next run", async () => {
+  test("the conversation is read once, and kept for the next run", async () => {
     const house = testEngine();
     const { engine, store, agent } = house;
     const { sessionId, turn } = await live(house);
@@ -180,7 +180,7 @@ describe("what is kept in mind", () => {
     expect(store.calls("read")).toBeGreaterThan(reads);
   });
 
-  test("where a run stands, that was accepted before", async () => {
+  test("the current place of a run that was accepted before", async () => {
     const house = testEngine();
     const { engine, store } = house;
     const { sessionId } = await live(house);
@@ -193,7 +193,7 @@ describe("what is kept in mind", () => {
 });
 
 describe("a stop", () => {
-  test("G1: a close stops what is live before it is recorded", async () => {
+  test("G1: a close stops live work before it is recorded", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const late = new Gate();
@@ -204,7 +204,7 @@ describe("a stop", () => {
     late.open();
   });
 
-  test("an interrupt stops what is live once it is recorded, because until then it can be refused", async () => {
+  test("an interrupt stops live work once it is recorded, because it can be refused until then", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const late = new Gate();
@@ -217,7 +217,7 @@ describe("a stop", () => {
     expect(turn.given.signal.aborted).toBe(true);
   });
 
-  test("G11: asked for again under its key, it is answered as it was, also after the end", async () => {
+  test("G11: a repeated key gets its first answer, even after the end", async () => {
     const house = testEngine();
     const { runId, turn } = await live(house);
     const first = await house.engine.cancel.run(runId, USER, "k");
@@ -231,7 +231,7 @@ describe("a stop", () => {
 });
 
 describe("with another worker", () => {
-  test("a follower of a session that another drives hears of what happens there", async () => {
+  test("a follower of a session that another worker drives receives its events", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const here = neighbour(house);
@@ -244,7 +244,7 @@ describe("with another worker", () => {
     expect(here.engine.lanes.peek(sessionId)).toBeUndefined();
   });
 
-  test("a follower of a session that is driven here hears of it without asking the store time and again", async () => {
+  test("a follower of a session that is driven here receives its events without polling the store", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     const heard = follow(house, sessionId);
@@ -259,7 +259,7 @@ describe("with another worker", () => {
     expect([store.calls("grown"), store.calls("read")]).toEqual(before);
   });
 
-  test("G26: a session that is lost is stopped here, gives its slot away, and its followers go on", async () => {
+  test("G26: a session whose lease is lost is stopped here, frees its slot, and its followers continue", async () => {
     const house = testEngine();
     const { engine, log, clock } = house;
     const { sessionId, runId, turn } = await live(house);
@@ -283,7 +283,7 @@ describe("with another worker", () => {
     expect(heard.at(-1)).toBe("run.settled");
   });
 
-  test("followers hear what was recorded elsewhere before a session came back", async () => {
+  test("followers receive events that another worker recorded before the session came back", async () => {
     const house = testEngine();
     const { engine, log } = house;
     const { id } = await engine.create(undefined, {});
@@ -300,7 +300,7 @@ describe("with another worker", () => {
     expect((await house.agent.nextTurn()).given.prompt).toEqual({ text: "there" });
   });
 
-  test("followers hear of what was recorded elsewhere while they looked, and the session came back", async () => {
+  test("followers receive events that another worker recorded during their read, when it came back", async () => {
     const house = testEngine();
     const { engine, log, store } = house;
     const { id } = await engine.create(undefined, {});
@@ -319,7 +319,7 @@ describe("with another worker", () => {
     expect(heard).toEqual(["session.created", "session.mode_set"]);
   });
 
-  test("followers of a session that was let go for room hear of what another does with it", async () => {
+  test("followers of a session that was unloaded receive the events of another worker", async () => {
     const house = testEngine();
     const { engine } = house;
     const { id } = await engine.create(undefined, {});
@@ -332,7 +332,7 @@ describe("with another worker", () => {
     expect(heard).toEqual(["session.created", "session.mode_set"]);
   });
 
-  test("a run that nobody drives is taken up by whoever waits for it", async () => {
+  test("a caller that waits for a run without a worker makes this worker take it over", async () => {
     const house = testEngine({ liveRunsMax: 0 });
     const { sessionId, runId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
     await accepted;
@@ -345,7 +345,7 @@ describe("with another worker", () => {
     expect(outcome).toEqual({ is: "answered", value: { kind: "completed" } });
   });
 
-  test("what cannot be loaded is tried again a little later, because the lease is ours", async () => {
+  test("a session that fails to load is loaded again later, because its lease is held here", async () => {
     const house = testEngine({ liveRunsMax: 0 });
     const { id } = await house.engine.create(undefined, {});
     await house.engine.prompt(id, asked("waits")).accepted;
@@ -357,7 +357,7 @@ describe("with another worker", () => {
     expect(next.agent.turns).toHaveLength(1);
   });
 
-  test("what cannot be loaded is not tried again by a house that closes", async () => {
+  test("a session that fails to load is not loaded again during a shutdown", async () => {
     const { engine, store, clock } = testEngine();
     store.plan("load", 1, { kind: "fail", code: "unavailable" });
     await expect(engine.loaded("ses_1")).rejects.toMatchObject({ code: "unavailable" });
@@ -367,7 +367,7 @@ describe("with another worker", () => {
   });
 });
 
-describe("a house that closes", () => {
+describe("an engine that closes", () => {
   test("stops renewing its leases", async () => {
     const { engine, clock } = testEngine();
     await engine.start();
@@ -376,7 +376,7 @@ describe("a house that closes", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("takes nothing new, and writes nothing of what it refuses", async () => {
+  test("accepts nothing new, and writes nothing of what it refuses", async () => {
     const house = testEngine();
     const { engine, store } = house;
     const { id } = await engine.create(undefined, {});
@@ -392,7 +392,7 @@ describe("a house that closes", () => {
     expect(await typesOf(house, id)).toEqual(["session.created"]);
   });
 
-  test("starts nothing that waits, and takes no lease", async () => {
+  test("starts no waiting run, and claims no lease", async () => {
     const house = testEngine();
     const { engine, store } = house;
     const { sessionId, turn } = await live(house);
@@ -406,7 +406,7 @@ describe("a house that closes", () => {
     expect(store.calls("claim")).toBe(claims);
   });
 
-  test("leaves no caller waiting, and no timer", async () => {
+  test("leaves no waiting caller, and no timer", async () => {
     const house = testEngine({ runLimitMs: 60_000 });
     const { engine, store, clock } = house;
     await engine.start();
@@ -428,13 +428,13 @@ describe("a house that closes", () => {
     await settled();
     engine.closed();
     await clock.advance(LEASE_TTL_MS);
-    const message = `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`;
+    const message = `Belay has shut down; ${runId} has no outcome yet and is recovered at the next start.`;
     expect(outcome).toMatchObject({ is: "refused", value: { code: "shutting_down", message } });
     expect(heard.at(-1)).toBe("over");
     expect(watched).toEqual({ is: "answered", value: { done: true, value: undefined } });
     expect(clock.pending).toEqual([]);
-    // Whoever asks only now is not told that it has none: it could have ended long ago.
-    const unknown = `Belay has shut down; what became of ${runId} can be asked at the next start.`;
+    // A caller that asks after the shutdown is not told that there is no outcome: the run could have ended before.
+    const unknown = `Belay has shut down; the outcome of ${runId} is available after the next start.`;
     await expect(engine.outcome(runId)).rejects.toMatchObject({ code: "shutting_down", message: unknown });
     await expect(engine.cancel.session(sessionId, { reason: USER })).rejects.toMatchObject(SHUTTING_DOWN);
   });

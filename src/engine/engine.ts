@@ -1,5 +1,5 @@
-// The engine: its components, what follows from each decision, and what can be asked of it. It decides nothing; `core`
-// does.
+// The engine: creates the components, passes on the consequences of each decision, and offers the requests of the
+// library. It decides nothing; `core` does.
 import { canonical } from "../core/canonical.ts";
 import { ControlError } from "../core/errors.ts";
 import type { CancelReason, Outcome } from "../core/model/cancel.ts";
@@ -93,12 +93,12 @@ export class Engine implements CommitListener, WorkHost {
   readonly #limits: RunLimits;
   readonly #retention: Retention | undefined;
   phase: "open" | "closing" | "parking" | "closed" = "open";
-  /** What keeps the store within its limits. Undefined: it has none. */
+  /** Keeps the store within its limits. Undefined: it has none. */
   retention: RetentionLoop | undefined;
-  /** Results that came after their work had been abandoned, and were dropped. */
+  /** Number of results that arrived after their work had been abandoned, and were dropped. */
   late = 0;
 
-  /** In the order of construction: each component is given those above it. What they report comes to methods below. */
+  /** In the order of construction: each component receives those above it, and reports to the methods below. */
   constructor(parts: EngineParts) {
     const { clock, ids, graceMs, agent } = parts;
     const isClosed = (): boolean => this.phase === "closed";
@@ -160,7 +160,7 @@ export class Engine implements CommitListener, WorkHost {
     this.removal = new Removal(this, (session) => this.#leaseKeeper.removed(session));
   }
 
-  /** What handles of processes use. */
+  /** The part of the engine that process handles use. */
   #processHost(): ProcessHost {
     const { clock, processes, lanes, cancel, ends, budget } = this;
     return {
@@ -174,7 +174,7 @@ export class Engine implements CommitListener, WorkHost {
     };
   }
 
-  /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
+  /** Takes over the work that other workers, or an earlier process, have left. Resolves when all of it has begun. */
   async start(): Promise<void> {
     await this.#leaseKeeper.start();
     if (this.#retention !== undefined) this.retention = startRetention(this.#retention, this);
@@ -193,7 +193,7 @@ export class Engine implements CommitListener, WorkHost {
     return this.#acceptance.prompt(session, asked);
   }
 
-  /** A process for the session itself. */
+  /** Starts a process for the session itself. */
   async beginProcess(session: SessionId, begin: BeginProcess): Promise<LiveProcess> {
     this.#refuseWhenClosing();
     return this.processes.begin(this.lanes.get(session), begin);
@@ -204,13 +204,13 @@ export class Engine implements CommitListener, WorkHost {
     return this.removal.remove(session, reason);
   }
 
-  /** Anything else that is asked of a session. */
+  /** Sends any other command to a session. */
   async ask<C extends Command>(session: SessionId, command: C, key?: string): Promise<Answer<C>> {
     this.#refuseWhenClosing();
     return this.#submit(this.lanes.get(session), command, { key });
   }
 
-  /** A change of the queue, by whoever it belongs to. */
+  /** Changes the queue on behalf of a user. */
   async change(session: SessionId, command: QueueChange, key?: string): Promise<QueueReceipt> {
     const receipt = await this.ask(session, command, key);
     if (receipt.kind !== "unknown") return receipt;
@@ -220,14 +220,14 @@ export class Engine implements CommitListener, WorkHost {
       : receipt;
   }
 
-  /** The lane once all it decided is durable, or as it is if the store is in trouble. Undefined: no such session. */
+  /** The lane once all its decisions are durable, or as it is if the store fails. Undefined: no such session. */
   async loaded(session: SessionId): Promise<SessionState | undefined> {
     const lane = this.lanes.get(session);
     await readBarrier(lane, this);
     return lane.durable.phase === "absent" ? undefined : lane;
   }
 
-  /** A run's acceptance, as it would be answered now. */
+  /** The receipt of a run's acceptance, with its current place. */
   async standing(row: RunRow): Promise<Accepted> {
     const { id, acceptedAt, content, session } = row;
     const state = (await this.loaded(session))?.durable ?? emptyLane(session);
@@ -254,25 +254,25 @@ export class Engine implements CommitListener, WorkHost {
     return awaitedOutcome(runId, { store, lanes, waiters: this.ends.waiters, loaded, release });
   }
 
-  /** Runs, waiters and followers that are kept: none is left when nothing runs and no caller waits. */
+  /** Number of runs, waiters and followers in memory: 0 when nothing runs and no caller waits. */
   get held(): number {
-    return this.lanes.homes + this.ends.waiters.size + this.feeds.size;
+    return this.lanes.runCount + this.ends.waiters.size + this.feeds.size;
   }
 
   follow(session: SessionId, from: From): AsyncGenerator<FollowItem, void> {
     return pagedItems(this.pages(session, () => from));
   }
 
-  /** The same, as many at a time as there are. Where to begin is asked for with the first page. */
+  /** The same, in pages of the events available. The starting position is read with the first page. */
   pages(session: SessionId, from: () => From): Stoppable<readonly FollowItem[]> {
     const drives = (): boolean => this.lanes.peek(session)?.epoch !== undefined;
-    const said = (): ReturnType<SessionState["said"]> => this.lanes.peek(session)?.said();
-    return followPages(this.store, this.feeds, session, () => ({ ...from(), drives, said }));
+    const outputSoFar = (): ReturnType<SessionState["outputSoFar"]> => this.lanes.peek(session)?.outputSoFar();
+    return followPages(this.store, this.feeds, session, () => ({ ...from(), drives, outputSoFar }));
   }
 
-  // What follows from a decision (Consequences).
+  // Consequences of a decision (CommitListener).
 
-  /** A stop is carried out in the tick of its decision, even if the store cannot record it. All else waits for that. */
+  /** Carries out a stop in the tick of its decision, even if it cannot be recorded. Everything else waits for that. */
   decided(lane: SessionState, command: Command, covered: Coverage | undefined): void {
     if (covered !== undefined && "reason" in command) {
       const deadline = this.drive.deadline();
@@ -285,10 +285,10 @@ export class Engine implements CommitListener, WorkHost {
   }
 
   recorded(lane: SessionState, events: readonly Recorded[]): void {
-    // It landed after its session was loaded again: the lane that drives the session now reads it in the log.
+    // It was written after its session was loaded again: the lane that drives the session now reads it from the log.
     if (lane.phase === "gone" && this.lanes.readOn(lane.id, events.at(-1)?.seq ?? 0)) return; // @fault landed-twice
     for (const event of events) {
-      // Also one whose acceptance was never answered, and one that nobody has asked for: a cancel finds it at once.
+      // Including a run whose acceptance was never answered, or that no client requested: a cancel finds it at once.
       // @fault caught-up-run-without-a-home
       if (event.type === "run.accepted" && lane.phase !== "gone") this.lanes.indexRun(event.runId, lane.id);
       if (event.type === "run.settled") this.lanes.unindexRun(event.runId); // @fault run-kept-in-mind
@@ -323,8 +323,8 @@ export class Engine implements CommitListener, WorkHost {
     lane.epoch = undefined;
     this.dispatch.forget(lane);
     this.#limits.leave(lane.id); // @fault limit-outlives-the-lane
-    // Whoever drives it next says how they end, and not to us.
-    this.ends.waiters.leave(this.lanes.moveAllOut(lane.id));
+    // The next driver records how they end, and not through this worker.
+    this.ends.waiters.leave(this.lanes.unindexSession(lane.id));
     this.feeds.reset(lane.id);
     this.ends.fenced(lane);
     this.processes.fenced(lane); // @fault fenced-lane-leaves-children
@@ -335,7 +335,7 @@ export class Engine implements CommitListener, WorkHost {
     if (this.phase === "open") this.lanes.get(lane.id);
   }
 
-  /** Closes: no new prompts. The orderly part is `shutdown.ts`'s. */
+  /** Accepts no new prompts from now on. The rest of a graceful shutdown is in `shutdown.ts`. */
   stopAccepting(phase: "closing" | "parking"): void {
     this.phase = phase;
     this.dispatch.stop();
@@ -344,7 +344,7 @@ export class Engine implements CommitListener, WorkHost {
     this.#leaseKeeper.stop();
   }
 
-  /** The last thing: whoever still waits or follows is let go. */
+  /** The last step: releases callers that still wait or follow. */
   closed(): void {
     this.phase = "closed";
     for (const lane of this.lanes.all()) this.drive.leave(lane);
@@ -357,7 +357,7 @@ export class Engine implements CommitListener, WorkHost {
     this.allSessionsFeed.close();
   }
 
-  /** The store is closed: callers that still wait for it are answered, and work that has not stopped is abandoned. */
+  /** The store is closed: callers that still wait for it get an error, and work that has not stopped is abandoned. */
   left(): void {
     const lanes = [...this.lanes.all()];
     this.commit.leave(lanes); // @fault closed-house-keeps-callers-waiting

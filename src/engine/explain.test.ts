@@ -1,4 +1,4 @@
-// Why a session is busy, in every state a person may ask in.
+// Why a session is busy, for each of its states.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import {
@@ -21,7 +21,7 @@ import { SessionState } from "./log/session-state.ts";
 import { LiveCall } from "./work/live-call.ts";
 import type { WorkHost } from "./work/run-work.ts";
 
-test("G36: an idle session says so, and that a cancel would change nothing", {
+test("G36: an idle session is reported as idle, and that a cancel would change nothing", {
   meta: { id: "G36/idle-session-explained" },
 }, async () => {
   const { belay } = await openTestBelay();
@@ -39,7 +39,7 @@ test("G36: an idle session says so, and that a cancel would change nothing", {
   });
 });
 
-test("G36: a live run is named with its calls, what is queued and what waits to be taken in", async () => {
+test("G36: a live run is named with its calls, its queue and its steers", async () => {
   const called = gate();
   const { belay, began } = await openTestBelay({
     work: async (turn) => {
@@ -74,7 +74,7 @@ test("G36: a live run is named with its calls, what is queued and what waits to 
   await session.cancel();
 });
 
-test("G36: a run that is being stopped says since when, why, and what it waits for", async () => {
+test("G36: a run that is being stopped has the position, reason and remaining work of its stop", async () => {
   const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 60_000 });
   const session = await belay.createSession();
   const run = session.prompt("live");
@@ -86,7 +86,7 @@ test("G36: a run that is being stopped says since when, why, and what it waits f
   expect(said.summary).toBe(`${run.id} has been stopping since ${since}; it waits for its turn.`);
 });
 
-test("G36: a session that waits for a slot, and one that is closed, say that", async () => {
+test("G36: a session that waits for a slot, and one that is closed, are reported as such", async () => {
   const { belay, began } = await openTestBelay({ live: waits }, { liveRunsMax: 1 });
   const [one, two] = [await belay.createSession(), await belay.createSession()];
   one.prompt("live");
@@ -99,7 +99,7 @@ test("G36: a session that waits for a slot, and one that is closed, say that", a
 });
 
 describe("G36: in one sentence", () => {
-  /** What the worker that drives it says, or another one. */
+  /** The summary by the worker that drives it, or by another one. */
   function said({ lane }: Given, by: "driver" | "other" = "driver") {
     const live = new SessionState("ses_1");
     live.durable = lane;
@@ -114,17 +114,17 @@ describe("G36: in one sentence", () => {
 
   test.each<readonly [what: string, past: Given, sentence: string]>([
     ["idle", given(), "Idle. A cancel would change nothing."],
-    ["with a process", given(beginProcess()), "Idle. A process goes on in the background. A cancel would stop it all."],
+    ["with a process", given(beginProcess()), "Idle. A background process is running. A cancel would stop it all."],
     [
       "with processes",
       given(beginProcess(), beginProcess()),
-      "Idle. 2 processes go on in the background. A cancel would stop it all.",
+      "Idle. 2 background processes are running. A cancel would stop it all.",
     ],
     ["closed", given(close()), "Closed."],
     [
       "closed, with a process that is being stopped",
       given(beginProcess(), close()),
-      "Closed. A process goes on in the background. A cancel would stop it all.",
+      "Closed. A background process is running. A cancel would stop it all.",
     ],
     ["waiting for a slot", given(...later), "Not running: 2 queued, waiting for a free slot."],
     ["running", live, "run_a is running. A cancel would stop it."],
@@ -151,14 +151,14 @@ describe("G36: in one sentence", () => {
       "run_a has been stopping since 8; it waits for build, test. 1 queued behind it.",
     ],
     ["ending", ending.and(accept("run_b")), "run_a has ended and waits for build, test. 1 queued behind it."],
-    ["parked", live.and(park, accept("run_b")), "run_a is parked until a worker takes it up. 1 queued behind it."],
+    ["parked", live.and(park, accept("run_b")), "run_a is parked until a worker recovers it. 1 queued behind it."],
   ])("%s", (_, past, sentence) => {
     const { live, queue } = past.lane;
     const busy = live !== undefined || queue.length > 0;
     expect(said(past)).toMatchObject({ summary: sentence, driver: "wrk_1", busy });
   });
 
-  test("another worker than the one that drives it says so", () => {
+  test("a worker that does not drive it reports that another one does", () => {
     const other = "(driven by another worker)";
     expect(said(live, "other")).toMatchObject({
       ...{ summary: `run_a is running ${other}. A cancel would stop it.`, driver: undefined },
@@ -168,7 +168,7 @@ describe("G36: in one sentence", () => {
   });
 });
 
-test("G36: what a call waits for before it begins is told by the worker that carries it out", () => {
+test("G36: the worker that runs a call reports what the call waits for before it begins", () => {
   const lane = new SessionState("ses_1");
   lane.durable = given(...running("run_a"), call("call_a.1"), call("call_a.2")).lane;
   const request = { name: "tool", input: null, execute: () => 1 };
@@ -178,7 +178,7 @@ test("G36: what a call waits for before it begins is told by the worker that car
   expect(live?.calls.map((one) => one.waits)).toEqual([undefined, "slot"]);
 });
 
-test("G36: everything that goes on is told with its time, also by a worker that carries nothing of it out", () => {
+test("G36: all live work has its time, even from a worker that runs none of it", () => {
   const lane = new SessionState("ses_1");
   const past = given(...running("run_a"), call("call_a.1", "build"), ask("turn_a.1", plainQuestion));
   lane.durable = past.and(accept("run_b", { prompt: { text: "later" } })).lane;
@@ -196,7 +196,7 @@ test("G36: everything that goes on is told with its time, also by a worker that 
   });
 });
 
-test("G36: a run that was live before and waits for a slot is said to wait", () => {
+test("G36: a recovered run that waits for a slot is reported as waiting", () => {
   const lane = new SessionState("ses_1");
   lane.durable = given(...running("run_a")).lane;
   lane.epoch = 1;

@@ -1,4 +1,4 @@
-// Why is this session busy? Read off the state, in the words of the glossary.
+// Explains why a session is busy, from its state, in the words of the glossary.
 
 import type { WorkerId } from "../core/model/ids.ts";
 import type { Lane } from "../core/model/lane.ts";
@@ -9,7 +9,7 @@ import type { ProcessInfo } from "../ports/spawner.ts";
 import type { SessionState } from "./log/session-state.ts";
 import type { Times } from "./work/start-times.ts";
 
-/** What the state of a lane alone does not tell. */
+/** What is not in the state of a lane. */
 export interface Beside {
   readonly worker: WorkerId;
   readonly processes: readonly ProcessInfo[];
@@ -74,20 +74,21 @@ function summary(state: Lane, ours: boolean, hasSlot: boolean): string {
     case "ending":
       return `${run.id} has ended and waits for ${calls}${who}.${behind}`;
     case "parked":
-      return `${run.id} is parked until a worker takes it up.${behind}`;
+      return `${run.id} is parked until a worker recovers it.${behind}`;
     case "running":
       if (ours && !hasSlot) return `${run.id} is waiting for a free slot to continue. A cancel would stop it.${behind}`;
-      return `${run.id} is running${who}${doing(calls)}${asks(run)}. A cancel would stop it.${behind}`;
+      return `${run.id} is running${who}${callsOf(calls)}${asks(run)}. A cancel would stop it.${behind}`;
   }
 }
 
 function background({ phase, processes }: Lane): string {
   const many = processes.live.length;
   if (many === 0) return phase === "closed" ? "" : "A cancel would change nothing.";
-  return `${many === 1 ? "A process goes" : `${many} processes go`} on in the background. A cancel would stop it all.`;
+  const running = many === 1 ? "A background process is" : `${many} background processes are`;
+  return `${running} running. A cancel would stop it all.`;
 }
 
-const doing = (calls: string): string => (calls === "" ? "" : `; calls: ${calls}`);
+const callsOf = (calls: string): string => (calls === "" ? "" : `; calls: ${calls}`);
 
 function asks({ questions }: Pick<Run, "questions">): string {
   if (questions.length === 0) return "";

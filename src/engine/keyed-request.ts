@@ -6,7 +6,7 @@ export function isRefused(answer: unknown): answer is Refused {
   return (answer as Partial<Refused> | undefined)?.kind === "refused";
 }
 
-/** What is asked. Which prompts of the caller had not been answered by then is not part of it. */
+/** The content of a request. It excludes the prompts for which the caller had received no answer. */
 export const requestOf = (command: Command): object => {
   const { prompts: _, actor: __, ...request } = command as Command & NamedPrompts;
   return request;

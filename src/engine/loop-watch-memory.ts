@@ -1,23 +1,27 @@
-// What the main thread and the thread that watches it share. The main thread may be unable to answer anything, so all
-// that is needed to name running work is here.
+// The memory that the main thread shares with the thread that watches it. The main thread may be unable to answer, so
+// everything needed to name running work is here.
 
-/** How often the main thread counts a beat, and the other one looks. A blocked loop is one that missed several. */
+/**
+ * How often the main thread counts a beat, and the watching thread checks it. A blocked loop has missed several beats.
+ */
 export const BEAT_MS = 250;
 
-/** 1 while work is live: the watching thread sleeps otherwise. */
+/** 1 while work is live: otherwise the watching thread sleeps. */
 const LIVE = 0;
 /** Counted by the main thread whenever its timer fires. */
 const BEATS = 1;
-/** 1: set by the watching thread when the loop has not turned for too long, and cleared by the main thread. */
+/** 1: set by the watching thread when the loop has been blocked for too long; cleared by the main thread. */
 const BLOCKED = 2;
-/** Which text names what may block the loop: 0 for the list of live work, else the place of one turn or call. */
+/** The text that names what may block the loop: 0 for the list of live work, otherwise the slot of one turn or call. */
 const CURRENT = 3;
 const HEAD_BYTES = 16;
 
-/** Texts are cut, not refused, and end with a zero. */
+/** Texts are cut rather than refused, and end with a zero byte. */
 const LIST_BYTES = 1_024;
 const PLACE_BYTES = 256;
-/** Places for the names of work that was entered lately. Naming costs more than entering, so a name is kept. */
+/**
+ * Slots for the names of work that was entered recently. Writing a name costs more than entering, so names are kept.
+ */
 const PLACES = 64;
 
 export class WatchMemory {
@@ -42,7 +46,7 @@ export class WatchMemory {
     if (live && before === 0) Atomics.notify(this.#numbers, LIVE);
   }
 
-  /** What may block the loop. */
+  /** The names of what may block the loop. */
   get names(): string {
     const place = Atomics.load(this.#numbers, CURRENT);
     const from = startOf(place);
@@ -50,13 +54,13 @@ export class WatchMemory {
     return text.slice(0, text.indexOf("\0"));
   }
 
-  /** Names live work, of which none was entered since. */
+  /** Sets the names of live work, of which none has been entered since. */
   list(names: string): void {
     this.#write(0, names);
     this.enter(0);
   }
 
-  /** Keeps a name in place of the oldest one. */
+  /** Stores a name in place of the oldest one. */
   name(name: string): number {
     this.#lastPlace = (this.#lastPlace % PLACES) + 1;
     this.#write(this.#lastPlace, name);
@@ -88,7 +92,7 @@ export class WatchMemory {
   /** For the watching thread: whether no beat came in this time while work was live. */
   missedBeat(): boolean {
     const { beats } = this;
-    // Beats wake nobody, so this always takes its time, unless one came before it began.
+    // Beats do not wake the thread, so this always takes the full time, unless a beat came before it began.
     Atomics.wait(this.#numbers, BEATS, beats, BEAT_MS);
     return this.beats === beats && Atomics.load(this.#numbers, LIVE) === 1;
   }

@@ -1,4 +1,4 @@
-// The thread that watches the event loop of the main thread. When that does not turn, nothing there can say so: this
+// The thread that watches the event loop of the main thread. While that is blocked it cannot report anything, so this
 // thread writes one line to standard error.
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
@@ -11,7 +11,7 @@ const memory = new WatchMemory(shared);
 
 for (;;) {
   memory.untilLive();
-  // Counted in looks of this thread, not by a clock: a program that was suspended is not one that was blocked.
+  // Counted in checks of this thread, not by a clock: a suspended program is not a blocked one.
   let missed = 0;
   while (memory.missedBeat()) {
     missed += 1;

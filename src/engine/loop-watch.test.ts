@@ -5,7 +5,7 @@ import { explain } from "./explain.ts";
 import { LoopWatch, type Watched } from "./loop-watch.ts";
 import { BEAT_MS, WatchMemory } from "./loop-watch-memory.ts";
 
-/** A watch whose thread is the test. */
+/** A watch with the test in place of its thread. */
 function watched() {
   const clock = manualClock();
   const reports: { readonly works: readonly string[]; readonly ms: number }[] = [];
@@ -55,7 +55,7 @@ test("beats come while work is live, keep no program alive, and stop with it", (
   expect(clock.pending).toEqual([{ inMs: BEAT_MS, idle: true }]);
 });
 
-test("the work that was entered last is named; if none was since the last beat, all live work", () => {
+test("the work that was entered last is named; if none was since the last beat, all live work is", () => {
   const { watch, threads, clock } = watched();
   watch.began(work("turn"));
   const tool = work("tool");
@@ -67,7 +67,7 @@ test("the work that was entered last is named; if none was since the last beat, 
   expect(threads[0]?.memory.names).toBe("tool of run_1 in ses_1");
 });
 
-test("what the thread has found is reported once, with what was named then", () => {
+test("a block that the thread has found is reported once, with the names of that time", () => {
   const { watch, threads, clock, reports } = watched();
   const [turn, tool] = [work("turn"), work("tool")];
   watch.began(turn);

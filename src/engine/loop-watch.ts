@@ -1,5 +1,5 @@
-// Watches whether the event loop turns while work is live. Code that spins on promises of its own, or blocks, cannot be
-// stopped from its own thread; it is detected from another one, and named.
+// Detects a blocked event loop while work is live. Code that blocks, or loops over its own promises, cannot be stopped
+// from its own thread; it is detected from another thread, and named.
 //
 // Invariants
 // 1. The thread decides whether the loop was blocked. This side only counts beats, and keeps the names current.
@@ -23,13 +23,13 @@ export interface Watched {
   namedAt: number;
 }
 
-/** What the thread is given. `form`: of the line it writes. */
+/** The data of the thread. `form`: the format of the line it writes. */
 export interface WatchData {
   readonly shared: SharedArrayBuffer;
   readonly form: "text" | "json";
 }
 
-/** As much of a thread as is used here. */
+/** The part of a thread that is used here. */
 export interface Watcher {
   terminate(): unknown;
 }
@@ -40,18 +40,18 @@ export type StartWatch = (shared: SharedArrayBuffer) => Watcher | undefined;
 interface Parts {
   readonly clock: Clock;
   readonly start: StartWatch;
-  /** The loop turns again after `ms`. `works`: the one that was entered last, else all that were live. */
+  /** The loop turns again after `ms`. `works`: the work that was entered last, otherwise all live work. */
   readonly blocked: (works: readonly Watched[], ms: number) => void;
 }
 
 export class LoopWatch {
   readonly #parts: Parts;
   readonly #memory = new WatchMemory();
-  /** In no order. An array, not a set, for the reason given in `unanswered-batches.ts`. */
+  /** Live work, in no order. An array, not a set, for the reason given in `unanswered-batches.ts`. */
   readonly #live: Watched[] = [];
-  /** Whose name is in which place. */
+  /** The work whose name is in each slot. */
   readonly #places: (Watched | undefined)[] = [];
-  /** The live work that is listed, for when none was entered since. */
+  /** The live work that is listed, for the case that none was entered since. */
   #listed: readonly Watched[] = [];
   #entered: Watched | undefined = undefined;
   #thread: Watcher | undefined = undefined;
@@ -74,7 +74,7 @@ export class LoopWatch {
     this.entered(work);
   }
 
-  /** Code of this work continues, with an answer of Belay's. */
+  /** Code of this work continues after a promise of Belay's. */
   entered(work: Watched): void {
     if (this.#thread === undefined) return;
     if (this.#memory.blocked) this.#report();
@@ -130,7 +130,7 @@ export class LoopWatch {
 
 const nameOf = ({ sessionId, runId, name }: Watched): string => `${name} of ${runId} in ${sessionId}`;
 
-/** Works that are named if none was entered since the last beat. */
+/** Maximum number of names if none was entered since the last beat. */
 const NAMED_MAX = 8;
 
 interface WatchedEngine {
@@ -142,7 +142,7 @@ interface WatchedEngine {
   ) => { blocked: ({ readonly runId: RunId } & BlockedExplained) | undefined } | undefined;
 }
 
-/** Names what held up the event loop in a notice, and in the explanation of its session. */
+/** Reports what blocked the event loop in a notice, and in the explanation of its session. */
 export function loopWatch(
   start: StartWatch | undefined,
   { clock, notify, lane: laneOf }: WatchedEngine,
@@ -171,7 +171,7 @@ export function startWatcher(form: WatchData["form"], shared: SharedArrayBuffer)
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
     });
     worker.unref();
-    // Without its module it ends at once, and the loop is not watched.
+    // Without its module the thread ends at once, and the loop is not watched.
     worker.on("error", () => {});
     return worker;
   } catch {

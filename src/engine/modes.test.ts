@@ -1,4 +1,4 @@
-// Which modes an agent may say it has, and what is said to whoever asks for one that it has not.
+// Which modes an agent may have, and the errors for unknown modes.
 import { describe, expect, test } from "vitest";
 import { MODE_CHARS_MAX, MODES_MAX, NOTE_CHARS_MAX, TITLE_CHARS_MAX } from "../core/limits.ts";
 import type { Agent, AgentMode } from "../ports/agent.ts";
@@ -7,7 +7,7 @@ import { checkModes, modeInForce, modesOf } from "./modes.ts";
 const ask: AgentMode = { id: "ask", name: "Ask" };
 const auto: AgentMode = { id: "auto", name: "Auto" };
 
-/** An agent that says this of its modes, as one without types may. */
+/** An agent with these modes, unchecked by the compiler. */
 const agent = (said: object = {}): Agent => Object.assign(() => "x", said);
 const many = (count: number): object => ({
   modes: Array.from({ length: count }, (_, index) => ({ id: `m${index}`, name: "x" })),
@@ -68,7 +68,7 @@ describe("the modes of an agent", () => {
     ],
     ["two of one id", [{ modes: [ask, auto, ask] }], 'The agent has two modes "ask".'],
     ["others than the one that holds at first", [{ modes: [ask], mode: "plan" }, { mode: "ask" }], MODE],
-  ])("are not %s", (_, said, message) => {
+  ])("must not be %s", (_, said, message) => {
     for (const one of said) {
       expect(() => checkModes(agent(one)), JSON.stringify(one)).toThrow(
         expect.objectContaining({ code: "invalid", message }),
@@ -77,8 +77,8 @@ describe("the modes of an agent", () => {
   });
 });
 
-describe("the mode that holds", () => {
-  test("is the one that was set, if the agent has it, and else the agent's own first", () => {
+describe("the current mode", () => {
+  test("is the one that was set, if the agent has it, otherwise the agent's default", () => {
     const both = agent({ modes: [ask, auto] });
     expect(modeInForce(both, "auto")).toBe("auto");
     expect(modeInForce(both, undefined)).toBe("ask");
@@ -88,30 +88,30 @@ describe("the mode that holds", () => {
     expect(modesOf(both).inForce("auto")).toBe("auto");
   });
 
-  test("is told with those there are", () => {
+  test("is part of the list of modes", () => {
     expect(modesOf(agent({ modes: [ask, auto], mode: "auto" }))).toMatchObject({ all: [ask, auto], start: "auto" });
     expect(modesOf(agent())).toMatchObject({ all: [], start: undefined });
   });
 });
 
-describe("whoever asks for a mode", () => {
+describe("a request for a mode", () => {
   const said = (given: unknown, modes: readonly AgentMode[]): string | undefined =>
     modesOf(agent({ modes })).refusal(given)?.message;
 
-  test("gets it if there is one", () => {
+  test("succeeds if it exists", () => {
     expect(said("ask", [ask, auto])).toBeUndefined();
     expect(said("auto", [ask, auto])).toBeUndefined();
     const long = "a".repeat(MODE_CHARS_MAX);
     expect(said(long, [{ id: long, name: "x" }])).toBeUndefined();
   });
 
-  test("is told which there are, and which one was meant", () => {
+  test("is refused with the existing modes and the nearest one", () => {
     expect(said("aks", [ask, auto])).toBe('There is no mode "aks". Did you mean ask? The modes are ask, auto.');
     expect(said("something", [ask, auto])).toBe('There is no mode "something". The modes are ask, auto.');
     expect(said("ask", [])).toBe('There is no mode "ask": this agent has no modes.');
   });
 
-  test("is told what a mode is", () => {
+  test("is refused with the form of a mode", () => {
     for (const given of [7, null, undefined, ["ask"], "a".repeat(MODE_CHARS_MAX + 1)]) {
       expect(said(given, [ask])).toBe("A mode is a short word.");
     }

@@ -1,4 +1,4 @@
-// The modes of an agent: which there are, which of them a session is in, and what is none.
+// The modes of an agent: their definitions, the current one of a session, and the error for an unknown one.
 import type { ControlError } from "../core/errors.ts";
 import { invalid, isObject, rejectUnknown } from "../core/input.ts";
 import { MODE_CHARS_MAX, MODES_MAX, NOTE_CHARS_MAX, TITLE_CHARS_MAX } from "../core/limits.ts";
@@ -9,11 +9,11 @@ const WORD = /^[a-z][a-z0-9-]*$/;
 
 export interface Modes {
   readonly all: readonly AgentMode[];
-  /** The one that holds where nobody has set any. */
+  /** The mode if none was set. */
   readonly start: string | undefined;
-  /** Which one holds, given what was set. */
+  /** The current mode, given the one that was set. */
   inForce(set: string | undefined): string | undefined;
-  /** Why this is none of them; undefined: it is one. */
+  /** The error for a value that is not one of them; undefined: it is one. */
   refusal(given: unknown): ControlError | undefined;
 }
 
@@ -27,10 +27,7 @@ export function modesOf(agent: Agent): Modes {
   };
 }
 
-/**
- * A word that was set under another agent, and that this one does not have, says nothing to it: it is as if nobody had
- * set any, and the host's own default holds.
- */
+/** A mode that was set under another agent, and that this one does not have, counts as not set. */
 export function modeInForce(agent: Agent, set: string | undefined): string | undefined {
   return agent.modes?.some(({ id }) => id === set) === true ? set : startOf(agent);
 }
@@ -47,7 +44,7 @@ function refusal(all: readonly AgentMode[], given: unknown): ControlError | unde
   return invalid(`There is no mode ${JSON.stringify(given)}.${advice} The modes are ${ids.join(", ")}.`);
 }
 
-/** What an agent says of its modes, looked at once, when it is given. */
+/** Validates the modes of an agent, once, when it is given. */
 export function checkModes({ modes, mode }: Agent): void {
   if (modes !== undefined && !Array.isArray(modes)) throw invalid("The `modes` of an agent are a list.");
   const all: readonly unknown[] = modes ?? [];

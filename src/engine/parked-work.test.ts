@@ -1,4 +1,4 @@
-// What comes back from turns and calls: while the store is slow, while runs are set down, and when it comes too late.
+// Ends of turns and calls: while the store is slow, while runs are parked, and when they come too late.
 import { describe, expect, test } from "vitest";
 import { gate, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/loop/slots.ts";
@@ -20,7 +20,7 @@ async function calm(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await settled();
 }
 
-/** A run of this agent, in a store that outlives the house. */
+/** A run of this agent, in a store that outlives its engine. */
 async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   const clock = manualClock();
   const memory = new MemoryStore({ clock });
@@ -33,13 +33,13 @@ async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   await calm();
   const log = async (): Promise<readonly Recorded[]> =>
     (await memory.read(session.id, { after: 0, limit: 1_000 })).events;
-  /** What is in the log behind the first event of this type, with how things have ended. */
+  /** The events in the log after the first of this type, with outcomes. */
   const since = async (type: Recorded["type"]): Promise<readonly string[]> => {
     const events = await log();
     const after = events.slice(events.findIndex((event) => event.type === type) + 1);
     return after.map((event) => ("outcome" in event ? `${event.type}: ${event.outcome.kind}` : event.type));
   };
-  /** Sets everything down, with all the time it takes. */
+  /** Parks everything, without a time limit. */
   const park = async (): Promise<ShutdownReport> => {
     const closed = belay.close();
     await calm();
@@ -55,8 +55,8 @@ const calling = (execute: Execute, more: Partial<CallRequest> = {}): Agent => {
   return agent;
 };
 
-describe("G33: when a worker sets its runs down,", () => {
-  test("what heeds that has not ended: what it has said is kept, and the rest is for the next life", async () => {
+describe("G33: when a worker parks its runs,", () => {
+  test("work that has not ended and stops when asked: its text is kept, and the next worker continues it", async () => {
     const { park, since } = await stage(async (turn) => {
       turn.emit("so far");
       await turn.call("tool", null, ({ signal }) => untilAborted(signal));
@@ -73,7 +73,7 @@ describe("G33: when a worker sets its runs down,", () => {
     expect(await talking.since("turn.requested")).toEqual(["turn.extended", "turn.settled: cancelled", "run.parked"]);
   });
 
-  test("what does not heed it is not said to have been given up", async () => {
+  test("work that does not stop when asked is not reported as abandoned", async () => {
     const deaf = (): Promise<never> => new Promise(() => {});
     const turn = await stage(deaf);
     await turn.park();
@@ -85,7 +85,7 @@ describe("G33: when a worker sets its runs down,", () => {
       expect(event).not.toHaveProperty("outcome.abandoned");
   });
 
-  test("what ends by itself meanwhile has ended", async () => {
+  test("work that ends by itself meanwhile has ended", async () => {
     const finishes: Execute = ({ signal }) => untilAborted(signal).catch(() => "finished anyway");
     const call = await stage(calling(finishes));
     await call.park();
@@ -95,7 +95,7 @@ describe("G33: when a worker sets its runs down,", () => {
     expect(await turn.since("turn.requested")).toEqual(["turn.settled: completed", "run.settled: completed"]);
   });
 
-  test("what a turn asks for at its end is recorded, and does not begin", async () => {
+  test("calls that a turn requests at its end are recorded, and do not begin", async () => {
     const begun: string[] = [];
     const { park, since } = await stage(async ({ signal }) => {
       await untilAborted(signal).catch(() => {});
@@ -107,7 +107,7 @@ describe("G33: when a worker sets its runs down,", () => {
     expect(begun).toEqual([]);
   });
 
-  test("what a turn asks for at its end keeps nobody waiting, although another call of it does not heed", async () => {
+  test("calls that a turn requests at its end delay no caller, although another call of it does not stop", async () => {
     const { park, since } = await stage(async (turn) => {
       turn.call("deaf", null, () => new Promise<never>(() => {})).catch(() => {});
       await untilAborted(turn.signal).catch(() => {});
@@ -117,7 +117,7 @@ describe("G33: when a worker sets its runs down,", () => {
     expect((await since("turn.settled")).at(-1)).toBe("run.parked");
   });
 
-  test("a run whose cancel the store has not answered to yet ends as cancelled, not set down", async () => {
+  test("a run whose cancel is not durable yet ends as cancelled, not parked", async () => {
     const goOn = gate();
     const { store, run, clock, park, since, session } = await stage(async ({ signal }) => {
       await untilAborted(signal).catch(() => {});
@@ -139,7 +139,7 @@ describe("G33: when a worker sets its runs down,", () => {
     expect(await since("run.cancel_requested")).toEqual(["turn.settled: cancelled", "run.settled: cancelled"]);
   });
 
-  test("a run that somebody has cancelled before is not set down with the others: it ends", async () => {
+  test("a run that was cancelled before ends instead of being parked", async () => {
     const turn = await stage(async ({ signal }) => {
       await untilAborted(signal).catch(() => {});
       return new Promise<undefined>(() => {});
@@ -211,7 +211,7 @@ describe("G28: while the store is slow,", () => {
     expect(aborted.toSorted()).toEqual(["tool", "turn"]);
   });
 
-  /** A call that has waited for a place, which it gets while something is decided that the store can still refuse. */
+  /** A call that has waited for a slot, which it gets while a decision is pending that the store can still refuse. */
   const about = async (decided: (one: Awaited<ReturnType<typeof stage>>) => void) => {
     const places = slots(1);
     const mine = Promise.withResolvers<() => void>();
@@ -228,7 +228,7 @@ describe("G28: while the store is slow,", () => {
     return { ...one, begun, stalled };
   };
 
-  test("a call does not begin behind an interrupt that is decided, and never if that is recorded", async () => {
+  test("a call does not begin after an interrupt that is decided, and never if that is recorded", async () => {
     const one = await about(({ session }) => session.prompt("urgent", { delivery: "interrupt" }).outcome);
     one.store.heal();
     one.stalled.open();
@@ -236,7 +236,7 @@ describe("G28: while the store is slow,", () => {
     expect(one.begun).toEqual([]);
   });
 
-  test("G33: a worker that closes before it is known whether a call may begin does not spin", async () => {
+  test("G33: a worker that closes before it is known whether a call may begin does not loop", async () => {
     const one = await about(({ session }) =>
       session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {}),
     );
@@ -247,7 +247,7 @@ describe("G28: while the store is slow,", () => {
     expect(one.begun).toEqual([]);
   });
 
-  test("G33: what goes on behind an unrecorded interrupt is told to stop when its worker leaves", async () => {
+  test("G33: work that runs behind an unrecorded interrupt is stopped when its worker leaves", async () => {
     let signal: AbortSignal | undefined;
     const one = await held((call) => (signal = call.signal));
     one.store.always("append", { kind: "delay", until: new Gate() });
@@ -261,7 +261,7 @@ describe("G28: while the store is slow,", () => {
   test("a call begins once the interrupt that it has waited for was refused", async () => {
     const one = await about(({ session }) => {
       session.prompt("first").outcome.catch(() => {});
-      // Once that is on its way, so that it goes with the next batch.
+      // Once that is being written, so that it is part of the next batch.
       queueMicrotask(() => session.prompt("urgent", { delivery: "interrupt" }).outcome.catch(() => {}));
     });
     one.store.heal();
@@ -270,7 +270,7 @@ describe("G28: while the store is slow,", () => {
     await expect.poll(() => one.begun).toEqual(["tool"]);
   });
 
-  test("a call that was approved does not begin behind its own cancel, which is decided and not durable", async () => {
+  test("a call that was approved does not begin after its own cancel, which is decided and not durable", async () => {
     const begun: string[] = [];
     const one = await stage(calling(() => void begun.push("tool"), { approval: true }));
     const [call] = (await one.session.explain()).live?.calls ?? [];
@@ -315,7 +315,7 @@ describe("G28: while the store is slow,", () => {
     expect(begun).toEqual(["tool"]);
   });
 
-  test("a call begins while nothing speaks against it, whatever else is on its way", async () => {
+  test("a call begins while no stop of it is decided, whatever else is being written", async () => {
     const places = slots(1);
     const mine = Promise.withResolvers<() => void>();
     places.take(mine.resolve);
@@ -330,7 +330,7 @@ describe("G28: while the store is slow,", () => {
   });
 });
 
-test("G28: a call that the store refuses never begins, and whoever asked for it is told", async () => {
+test("G28: a call that the store refuses never begins, and its caller gets the error", async () => {
   const begun: string[] = [];
   const errors: unknown[] = [];
   const goOn = gate();
@@ -348,7 +348,7 @@ test("G28: a call that the store refuses never begins, and whoever asked for it 
   expect(begun).toEqual([]);
 });
 
-describe("in a house of its own,", () => {
+describe("in a separate engine,", () => {
   const house = async (agent: Agent, cwd?: string) => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
@@ -364,7 +364,7 @@ describe("in a house of its own,", () => {
     return { engine, store, id, runId, works: () => engine.lanes.peek(id)?.works.map((work) => work.id) };
   };
 
-  test("turns and calls are told in which directory their session works", async () => {
+  test("turns and calls have the working directory of their session", async () => {
     const seen: unknown[] = [];
     await house(async (turn) => {
       seen.push(turn.cwd);
@@ -373,7 +373,7 @@ describe("in a house of its own,", () => {
     expect(seen).toEqual(["/somewhere", "/somewhere"]);
   });
 
-  test("a call does not begin where nobody will ever know whether it may, nor does it keep asking", async () => {
+  test("a call does not begin where its request can never become durable, and does not retry either", async () => {
     const places = slots(1);
     const mine = Promise.withResolvers<() => void>();
     places.take(mine.resolve);
@@ -390,7 +390,7 @@ describe("in a house of its own,", () => {
     expect(begun).toEqual([]);
   });
 
-  test("nothing is kept of work that is over, nor of what never came into being", async () => {
+  test("nothing is kept of work that has ended, nor of work that was never recorded", async () => {
     const goOn = gate();
     const refused: unknown[] = [];
     const { engine, runId, works } = await house(async (turn) => {
@@ -412,7 +412,7 @@ describe("in a house of its own,", () => {
     expect(works()).toEqual([]);
   });
 
-  test("nothing is kept of a call for which there was no room, beside those for which there was", async () => {
+  test("nothing is kept of a call above the limit, beside those below it", async () => {
     const goOn = gate();
     const calls = Array.from({ length: CALLS_LIVE_MAX }, (_, index): CallRequest => {
       return { name: `number ${index}`, input: null, execute: () => goOn.passed };
@@ -430,7 +430,7 @@ describe("in a house of its own,", () => {
   });
 });
 
-describe("G12: what ends after it was given up", () => {
+describe("G12: an end after the work was abandoned", () => {
   const late = async (fenced: boolean) => {
     const clock = manualClock();
     const notices: Notice[] = [];
@@ -456,13 +456,13 @@ describe("G12: what ends after it was given up", () => {
     return { engine, runId, notices: notices.filter(({ type }) => type === "late") };
   };
 
-  test("is dropped, said to be, and counted", async () => {
+  test("is dropped, reported in a notice, and counted", async () => {
     const { engine, runId, notices } = await late(false);
     expect(notices).toEqual([{ type: "late", runId, work: "tool", outcome: "completed" }]);
     expect(engine.late).toBe(1);
   });
 
-  test("is not even said to be if the session is another worker's by then", async () => {
+  test("is not even reported if another worker drives the session by then", async () => {
     expect((await late(true)).notices).toEqual([]);
   });
 });

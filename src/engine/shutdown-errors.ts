@@ -1,4 +1,4 @@
-// What is said to whoever asks for something that this worker will not do any more.
+// Errors for requests that this worker no longer carries out.
 import { ControlError } from "../core/errors.ts";
 import type { RunId, SessionId } from "../core/model/ids.ts";
 
@@ -8,17 +8,17 @@ export const closing = (): ControlError =>
 export const leaving = (runId: RunId): ControlError =>
   new ControlError(
     "shutting_down",
-    `Belay has shut down; ${runId} has no outcome yet and is taken up at the next start.`,
+    `Belay has shut down; ${runId} has no outcome yet and is recovered at the next start.`,
   );
 
-/** For whoever asks only now: it may have ended or not. */
+/** For a request after the shutdown: the run may have ended or not. */
 export const gone = (runId: RunId): ControlError =>
-  new ControlError("shutting_down", `Belay has shut down; what became of ${runId} can be asked at the next start.`);
+  new ControlError("shutting_down", `Belay has shut down; the outcome of ${runId} is available after the next start.`);
 
 export const elsewhere = (runId: RunId): ControlError =>
-  new ControlError("unavailable", `The session of ${runId} may be driven by another worker now; ask again.`);
+  new ControlError("unavailable", `The session of ${runId} may be driven by another worker now; retry.`);
 
-/** For a caller that waits for the store when Belay closes: what was sent may have been written. */
+/** For a caller that waits for the store when Belay closes: its write may have been made. */
 export const unanswered = (session: SessionId): ControlError =>
   new ControlError("unavailable", `Belay has closed before the store answered for session ${session}.`);
 

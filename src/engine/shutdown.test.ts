@@ -1,4 +1,4 @@
-// An orderly end: what is stopped, what is set down, who is told, and that it comes to its end.
+// A graceful shutdown: what is stopped, what is parked, which callers get an error, and that it terminates.
 import { describe, expect, test } from "vitest";
 import { gate } from "../../test/fixtures/belay.ts";
 import { watch } from "../../test/fixtures/commit.ts";
@@ -12,8 +12,8 @@ const SHUTTING_DOWN = { code: "shutting_down", message: "Belay is shutting down 
 const USER = { kind: "user" } as const;
 const unlimited = (): Promise<void> => new Promise(() => {});
 
-describe("a house that cancels", () => {
-  test("ends what is live and what waits, gives its leases up, and leaves nothing ticking", async () => {
+describe("a shutdown that cancels", () => {
+  test("ends live and waiting runs, releases its leases, and leaves no timer", async () => {
     const house = testEngine();
     const { engine, clock, store } = house;
     const { sessionId, turn } = await live(house);
@@ -52,7 +52,7 @@ describe("a house that cancels", () => {
     expect(here.store.calls("release")).toBe(0);
   });
 
-  test("says what had not come to rest when the limit came, and tells whoever waits for it", async () => {
+  test("reports what was busy at the limit, and rejects the callers that wait for it", async () => {
     const house = testEngine();
     const { sessionId } = await live(house);
     const limit = new Gate();
@@ -64,14 +64,14 @@ describe("a house that cancels", () => {
     expect(closed).toEqual({ is: "answered", value: { unfinished: [sessionId] } });
   });
 
-  test("does not touch what is not loaded yet, and tells whoever waits for it", async () => {
+  test("does not touch sessions that are not loaded yet, and rejects the callers that wait for them", async () => {
     const there = testEngine({ liveRunsMax: 0 });
     const { sessionId, accepted } = there.engine.begin(undefined, {}, asked("waits"));
     await accepted;
     await there.log.release(sessionId, there.engine.worker);
     const here = neighbour(there);
     here.store.close = async () => {};
-    // It has the lease by now, but not what the log says.
+    // It has the lease by now, but not the log.
     here.store.plan("load", 1, { kind: "delay", until: new Gate() });
     const refused = watch(here.engine.prompt(sessionId, asked("second")).accepted);
     const { sessionId: busy } = await live(here);
@@ -85,7 +85,7 @@ describe("a house that cancels", () => {
     expect((await eventsOf(there, sessionId)).at(-1)).toMatchObject({ type: "run.accepted" });
   });
 
-  test("lets nobody wait for what it began to load while it closed", async () => {
+  test("leaves no caller waiting for a session that it began to load while it closed", async () => {
     const house = testEngine();
     await live(house);
     const limit = new Gate();
@@ -97,7 +97,7 @@ describe("a house that cancels", () => {
     expect(cancelled).toMatchObject({ is: "refused", value: SHUTTING_DOWN });
   });
 
-  test("comes to its end although the store does not: whoever waits is told, and soon", async () => {
+  test("terminates although the store does not: waiting callers are rejected soon", async () => {
     const house = testEngine();
     const { engine, clock, store } = house;
     const { id } = await engine.create(undefined, {});
@@ -111,13 +111,13 @@ describe("a house that cancels", () => {
     await clock.advance(1);
     expect(closed).toEqual({ is: "answered", value: { unfinished: [id] } });
     expect(sent).toMatchObject({ is: "refused", value: { code: "unavailable" } });
-    // Whoever still looks sees what is durable.
+    // A caller that reads now gets what is durable.
     expect((await engine.loaded(id))?.durable).toMatchObject({ phase: "open", head: 1 });
   });
 });
 
-describe("a house that parks", () => {
-  test("sets down what is live, leaves what waits as it is, and the next one takes both up", async () => {
+describe("a shutdown that parks", () => {
+  test("suspends live runs, leaves waiting ones unchanged, and the next worker continues both", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     await house.engine.prompt(sessionId, asked("waits")).accepted;
@@ -136,7 +136,7 @@ describe("a house that parks", () => {
     expect((await next.agent.nextTurn()).given.prompt).toEqual({ text: "waits" });
   });
 
-  test("begins no further turn, although the one that ends asks for it", async () => {
+  test("begins no further turn, although the one that ends requests it", async () => {
     const house = testEngine();
     const { sessionId, turn } = await live(house);
     house.store.close = async () => {};
@@ -147,7 +147,7 @@ describe("a house that parks", () => {
     expect((await eventsOf(house, sessionId)).at(-1)).toMatchObject({ type: "run.parked" });
   });
 
-  test("leaves a queue as it is", async () => {
+  test("leaves a queue unchanged", async () => {
     const house = testEngine({ liveRunsMax: 0 });
     const { sessionId, accepted } = house.engine.begin(undefined, {}, asked("waits"));
     await accepted;
@@ -169,7 +169,7 @@ describe("a house that parks", () => {
     });
   });
 
-  test("ends a run that was cancelled after its work had been set down", async () => {
+  test("ends a run that was cancelled after its work had been stopped", async () => {
     const house = testEngine();
     const { sessionId, runId, turn } = await live(house);
     house.store.close = async () => {};
@@ -231,7 +231,7 @@ describe("a house that parks", () => {
     expect([outcome.is, accepted.is]).toEqual(["refused", "refused"]);
   });
 
-  test("G25: waits for the hooks at work, within their limit", async () => {
+  test("G25: waits for running hooks, within their limit", async () => {
     const told = gate();
     const ended: string[] = [];
     const onOutcome = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-// One deadline for each stop: what is covered has the grace period to stop, and its processes 400 ms more to be dead.
-// What still exists then is named as dying, belongs to the session, and is recorded when it is gone.
+// One deadline for each stop: covered work has the grace period to stop, and its processes 400 ms more to end. A
+// process that still exists then is named as dying, belongs to the session, and is recorded when it has ended.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { calls, notes, stage } from "../../test/fixtures/engine-processes.ts";
@@ -11,7 +11,7 @@ import { settled } from "../testing/manual-clock.ts";
 const GRACE_MS = 1_500;
 const reason = { kind: "user" } as const;
 
-/** A command whose death takes 700 ms to be verified, in a run that is stopped; and the outcome. */
+/** A command whose end takes 700 ms to be verified, in a run that is stopped; and the outcome. */
 async function stoppedWithLateDeath() {
   const { belay, clock, spawner } = await stage({ go: calls((call) => call.processes.run("large")), notes });
   const session = await belay.createSession();
@@ -23,8 +23,8 @@ async function stoppedWithLateDeath() {
   return { belay, session, clock, spawner, run, child, outcome: await run.outcome };
 }
 
-describe("a process that is not dead at the deadline", () => {
-  test("G12, G15: is named as dying by the outcome, while it exists, and its tool is not accused", async () => {
+describe("a process that has not ended at the deadline", () => {
+  test("G12, G15: is named as dying by the outcome, and its tool is not reported as abandoned", async () => {
     const { child, outcome } = await stoppedWithLateDeath();
     expect(child.alive).toBe(true);
     expect(outcome).toEqual({ kind: "cancelled", reason, dying: [child.request.id] });
@@ -40,7 +40,7 @@ describe("a process that is not dead at the deadline", () => {
     expect(verifyAtRest(await logOf(session))).toEqual([]);
   });
 
-  test("G22: is not fed back to the model, and wakes no run", async () => {
+  test("G22: is not fed back to the model, and begins no run", async () => {
     const { session, clock } = await stoppedWithLateDeath();
     await clock.advance(1_000);
     await settled();
@@ -50,7 +50,7 @@ describe("a process that is not dead at the deadline", () => {
     expect(await session.prompt("notes").text()).toBe("[]");
   });
 
-  test("G12: leaves its session free, and the next stop covers it", async () => {
+  test("G12: does not block its session, and the next stop covers it", async () => {
     const { session, child } = await stoppedWithLateDeath();
     expect(await session.prompt("again").outcome).toEqual({ kind: "completed" });
     expect(await session.cancel()).toMatchObject({
@@ -60,7 +60,7 @@ describe("a process that is not dead at the deadline", () => {
     });
   });
 
-  test("of a call that returned: the call has its result, and the process is the session's", async () => {
+  test("of a call that returned: the call has its result, and the process belongs to the session", async () => {
     const { belay, clock, spawner } = await stage({
       go: calls(async (call) => {
         void call.processes.run("left behind").catch(() => {});
@@ -83,8 +83,8 @@ describe("a process that is not dead at the deadline", () => {
   });
 });
 
-describe("G12: who is accused of not stopping", () => {
-  test("not a cooperative agent whose call is recorded 300 ms late; its last text is kept", async () => {
+describe("G12: the work reported as abandoned", () => {
+  test("is not a cooperative agent whose call is recorded 300 ms late; its last text is kept", async () => {
     const { belay, clock, store } = await stage({
       go: async (turn: Turn) => {
         await turn.call("deaf", {}, () => new Promise(() => {}));
@@ -102,7 +102,7 @@ describe("G12: who is accused of not stopping", () => {
     expect(await run.text()).toBe("my last words");
   });
 
-  test("not a tool whose process is dead in time, but recorded late", async () => {
+  test("is not a tool whose process ended in time, but was recorded late", async () => {
     const { belay, clock, spawner, store } = await stage({ go: calls((call) => call.processes.run("work")) });
     const session = await belay.createSession();
     spawner.plan({ whenStopped: "ignores" });
@@ -115,7 +115,7 @@ describe("G12: who is accused of not stopping", () => {
     expect(await run.outcome).toEqual({ kind: "cancelled", reason });
   });
 
-  test("a turn that ignores its call's end, soon after that end", async () => {
+  test("is a turn that ignores its call's end, soon after that end", async () => {
     const { belay, clock, spawner } = await stage({
       go: async (turn: Turn) => {
         void turn.call("shell", {}, async (call) => void (await call.processes.run("large")));
@@ -222,7 +222,7 @@ describe("G12: grace periods", () => {
     expect(child.stops[0]).toBe(expected);
   });
 
-  test("G12: a process that was stopped alone does not hold up the stop of its run", async () => {
+  test("G12: a process that was stopped separately does not delay the stop of its run", async () => {
     const { belay, clock, spawner } = await stage({
       go: calls((call) => call.processes.run("work", { graceMs: 30_000 })),
     });

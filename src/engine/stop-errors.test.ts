@@ -1,4 +1,4 @@
-// What work throws while it is being stopped: kept beside `cancelled`, unless it only says that it was stopped.
+// Errors that work throws while it is being stopped: recorded beside `cancelled`, unless they are the abort itself.
 import { describe, expect, test } from "vitest";
 import { logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { CallResult } from "../ports/agent.ts";
@@ -38,7 +38,7 @@ describe("an error thrown while being stopped", () => {
     await belay.close();
   });
 
-  test("G15: of a turn is in the outcome of the turn and of its run, and told to onOutcome", async () => {
+  test("G15: of a turn is in the outcome of the turn and of its run, and passed to onOutcome", async () => {
     const ended: unknown[] = [];
     const { belay, began } = await openTestBelay(
       { go: (turn) => untilAborted(turn.signal).catch(rollback) },
@@ -79,7 +79,7 @@ test.each([
   ["an AbortError of the platform", () => new DOMException("This operation was aborted", "AbortError")],
   ["an AbortError of Node", () => Object.assign(new Error("The operation was aborted"), { code: "ABORT_ERR" })],
   ["nothing", () => undefined],
-])("what only says that it was stopped is no error beside it: %s", async (_, thrown) => {
+])("the abort itself is not recorded as an error: %s", async (_, thrown) => {
   const { belay, began } = await openTestBelay({
     go: (turn) =>
       untilAborted(turn.signal).catch(() => {

@@ -1,4 +1,4 @@
-// A store in trouble: every receipt is true, stops still work, and everything continues once the store is well again.
+// A failing store: every receipt is true, stops still work, and everything continues once the store recovers.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
@@ -55,7 +55,7 @@ describe("G28: a full store", () => {
     expect(await session.runs()).toHaveLength(1);
   });
 
-  test("a stop is carried out at once; its caller learns that it is not recorded yet, and later it is", async () => {
+  test("carries a stop out at once; its caller learns that it is not recorded yet, and later it is", async () => {
     const { store, set } = troubled();
     const { belay, began } = await openTestBelay({ live: waits }, { store });
     const session = await belay.createSession();
@@ -71,7 +71,7 @@ describe("G28: a full store", () => {
     expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user", note: "stop" } });
   });
 
-  test("the stop of an approval is kept, and its call never begins", async () => {
+  test("keeps the stop of an approval, whose call never begins", async () => {
     const clock = manualClock();
     const { store, set } = troubled(clock);
     let executed = 0;
@@ -103,7 +103,7 @@ describe("G28: a full store", () => {
     expect(executed).toBe(0);
   });
 
-  test("an interrupt that is refused stops nothing", async () => {
+  test("stops nothing for an interrupt that is refused", async () => {
     const clock = manualClock();
     const { store, set } = troubled(clock);
     const { belay, began } = await openTestBelay({ live: waits }, { store, clock });
@@ -120,7 +120,7 @@ describe("G28: a full store", () => {
     expect(await run.cancel({ waitMs: 1_000 })).toMatchObject({ kind: "stopping", first: true });
   });
 
-  test("the end of a run is kept, and its outcome is reported once it is recorded", {
+  test("keeps the end of a run, and its outcome is reported once it is recorded", {
     meta: { id: "G16/outcome-waits-for-store" },
   }, async () => {
     const { store, set } = troubled();
@@ -149,7 +149,7 @@ describe("G28: a full store", () => {
     expect(await run.text()).toBe("text");
   });
 
-  test("a call that cannot be recorded does not begin", async () => {
+  test("does not begin a call that cannot be recorded", async () => {
     const { store, set } = troubled();
     let executed = 0;
     const { belay } = await openTestBelay(
@@ -173,8 +173,8 @@ describe("G28: a full store", () => {
   });
 });
 
-describe("G28: an answer that is lost", () => {
-  test("a prompt that was written although its answer was lost is run once, and its key finds it", {
+describe("G28: a lost answer", () => {
+  test("a prompt that was written although its answer was lost runs once, and its key finds it", {
     meta: { id: "G28/lost-answer-prompt-once" },
   }, async () => {
     const clock = manualClock();

@@ -1,4 +1,4 @@
-// What a turn asks of the engine: what it is told, what it may read, and what becomes of what it asks.
+// The requests of a turn to the engine: what it receives, what it can read, and the results.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { live, neighbour, testEngine } from "../../test/fixtures/engine.ts";
@@ -23,7 +23,7 @@ async function stage(agent: Agent, options: Partial<BelayOptions> = {}) {
   return { belay, clock, store, session, run };
 }
 
-/** A turn in the hands of the test, until it is told to end. */
+/** A turn that the test ends. */
 async function held() {
   const end = Promise.withResolvers<string | undefined>();
   let turn: Turn | undefined;
@@ -35,7 +35,7 @@ async function held() {
   return { ...one, turn: turn as Turn, end: end.resolve };
 }
 
-test("a turn is told whose it is, of what, for how long, and what was spent before it", async () => {
+test("a turn receives its ids, its prompt, its grace, and the usage before it", async () => {
   const seen: unknown[] = [];
   const usage = { inputTokens: 3, outputTokens: 4, estimated: false };
   const clock = manualClock();
@@ -55,8 +55,8 @@ test("a turn is told whose it is, of what, for how long, and what was spent befo
   ]);
 });
 
-describe("what a turn reads of the conversation", () => {
-  test("is all before it, and of itself nothing but the calls it has made", async () => {
+describe("the transcript of a turn", () => {
+  test("is everything before it, and of the turn itself only the calls it has made", async () => {
     const read: string[][] = [];
     const agent: Agent = async (turn) => {
       const look = async (): Promise<void> =>
@@ -83,8 +83,8 @@ describe("what a turn reads of the conversation", () => {
   });
 });
 
-describe("what a turn tells people while a call goes on", () => {
-  test("is how far that is, as it says it, and nothing that is no JSON", async () => {
+describe("progress during a call", () => {
+  test("is sent to followers unchanged, unless it is not JSON", async () => {
     const heard: unknown[] = [];
     const { session, turn, run } = await held();
     const stop = new AbortController();
@@ -105,8 +105,8 @@ describe("what a turn tells people while a call goes on", () => {
   });
 });
 
-describe("what a turn that was lost to another worker still says", () => {
-  test("is told to nobody, nor how far its calls are", async () => {
+describe("a turn whose session was lost to another worker", () => {
+  test("sends no deltas and no progress", async () => {
     const clock = manualClock();
     const turns: Turn[] = [];
     const progress: ((data: Json) => void)[] = [];
@@ -135,7 +135,7 @@ describe("what a turn that was lost to another worker still says", () => {
     const { id } = await engine.create(undefined, {});
     await engine.prompt(id, { prompt: { text: "go" }, delivery: "queue", key: undefined }).accepted;
     for (let round = 0; round < 4; round += 1) await settled();
-    // The store says nothing for so long that the worker lets go; then all is well, and it takes the run up again.
+    // The store is silent for so long that the worker gives up its lease; then it recovers, and the run is recovered.
     const well = new Gate();
     for (const verb of ["renew", "claim", "load"] as const) store.always(verb, { kind: "delay", until: well });
     await clock.advance(8_000);
@@ -163,7 +163,7 @@ describe("what a turn that was lost to another worker still says", () => {
   });
 });
 
-test("G25: what a run did before its worker vanished is read when its turn is asked again, never else", async () => {
+test("G25: the recorded work of a run is read when its turn is repeated after a crash, and only then", async () => {
   const first = testEngine();
   let reads = 0;
   const read = first.log.read.bind(first.log);
@@ -194,7 +194,7 @@ test("G25: what a run did before its worker vanished is read when its turn is as
 });
 
 describe("a summary", () => {
-  test("takes the place of what went before, cut to its limit between two characters", async () => {
+  test("replaces the conversation before it, cut to its limit on a character boundary", async () => {
     const { turn, session, end, run } = await held();
     for (const none of ["", "  \n", 7]) {
       await expect(turn.compact(none as string)).rejects.toThrow("compact() takes a summary.");
@@ -208,7 +208,7 @@ describe("a summary", () => {
 });
 
 describe("a question of a turn", () => {
-  test("is answered with what people say", async () => {
+  test("gets the answer of a user", async () => {
     const { turn, belay, session } = await held();
     await expect(turn.ask({ text: "" })).rejects.toThrow("A question has a `text`.");
     const answer = turn.ask({ text: "Which?", options: ["this", "that"] });
@@ -220,7 +220,7 @@ describe("a question of a turn", () => {
   });
 });
 
-test("whoever does not wait for what a turn asks for is not taken down by its refusal", async () => {
+test("a refused request that the turn does not await is not an unhandled rejection", async () => {
   const { turn, store, end, run } = await held();
   const refused: unknown[] = [];
   const heed = (reason: unknown): unknown => refused.push(reason);
@@ -244,7 +244,7 @@ test("whoever does not wait for what a turn asks for is not taken down by its re
 });
 
 describe("a turn that stops its own run", () => {
-  test("says why in so many words, and no more", async () => {
+  test("gives its note as the reason, and refuses a note above the limit", async () => {
     const { turn, run, end } = await held();
     await expect(turn.stop("x".repeat(9_999))).rejects.toThrow("A note is a string of at most 4096 characters.");
     await turn.stop("It goes round in circles.");
@@ -255,8 +255,8 @@ describe("a turn that stops its own run", () => {
   });
 });
 
-describe("calls that a turn asks for at its end", () => {
-  test("never come into being if its run was stopped before, and nobody waits for them", async () => {
+describe("calls that a turn requests at its end", () => {
+  test("are not recorded if its run was stopped before, and no run waits for them", async () => {
     const begun: string[] = [];
     const asked = gate();
     const { session, run, belay } = await stage(async ({ signal }) => {
@@ -272,7 +272,7 @@ describe("calls that a turn asks for at its end", () => {
     expect(await belay.close()).toEqual({ unfinished: [] });
   });
 
-  test("G28: and that are cancelled before they are durable end as cancelled, and never begin", async () => {
+  test("G28: that are cancelled before they are durable end as cancelled, and never begin", async () => {
     const begun: string[] = [];
     const goOn = gate();
     const { store, run, belay, session } = await stage(async ({ spent }) => {

@@ -20,7 +20,7 @@ import { manualClock } from "../testing/manual-clock.ts";
 import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 import { type GateOwner, LoopBudget, YieldGate } from "./yield-gate.ts";
 
-/** The methods whose answer is awaited. */
+/** The methods whose promise is awaited. */
 type Awaited<T> = {
   [K in keyof T]-?: NonNullable<T[K]> extends (...given: never) => infer R
     ? R extends Promise<unknown> | AsyncGenerator
@@ -76,7 +76,7 @@ const ofCallProcesses = {
 } satisfies Cases<CallProcesses>;
 
 type Step<T> = (of: T) => Promise<unknown>;
-/** What is awaited again and again, once what it needs is there. */
+/** Prepares a method, and returns the function that is awaited repeatedly. */
 type Prepare<T> = (of: T) => Promise<() => Promise<unknown>>;
 
 const cases = <T, U>(area: string, table: Readonly<Record<string, Step<U>>>, of: (of: T) => Promise<U> | U) =>
@@ -109,7 +109,7 @@ async function treeOf(holder: { readonly processes: TurnProcesses }): Promise<Pr
   return tree;
 }
 
-/** Its processes are of a tree that can be listed. */
+/** Its processes have a tree that can be listed. */
 function spawnerWithTrees(): Spawner {
   const spawner = scriptedSpawner({ clock: systemClock });
   const tree: ProcessTree = { members: async () => [], endOthers: async () => ({ ended: [], left: [], sure: true }) };
@@ -118,7 +118,7 @@ function spawnerWithTrees(): Spawner {
   return { tier, mechanism, spawn, output: (id) => spawner.output(id), close: () => spawner.close() };
 }
 
-/** Refused for its form, before anything is asked of the engine. */
+/** Invalid arguments, refused before the engine is called. */
 const wrong = {
   call: (turn) => turn.call("again", {}, "no function" as never),
   ask: (turn) => turn.ask({ text: "" }),
@@ -165,8 +165,8 @@ class Loop {
 
 const timer = (): Promise<void> => new Promise((resolve) => systemClock.after(0, resolve));
 
-describe.concurrent("G12: code that tries again after its stop delays no timer, no other session, and is named", () => {
-  /** Cancels a run whose turn or tool tries again without end, and says how it ended. */
+describe.concurrent("G12: code that retries after its stop delays no timer and no other session, and is named", () => {
+  /** Cancels a run whose turn or tool retries endlessly, and returns its outcome. */
   const cancelled = async (loop: Loop, act: (turn: Turn) => Promise<undefined>) => {
     const spawner = spawnerWithTrees();
     const { belay, began } = await openTestBelay({ loop: act }, { processes: { spawner }, graceMs: 20 });
@@ -174,7 +174,7 @@ describe.concurrent("G12: code that tries again after its stop delays no timer, 
     const other = await belay.createSession();
     const run = session.prompt("loop");
     await began("loop");
-    // What it needs for its loop is there when its session is asked next.
+    // The data for its loop exists when its session is explained next.
     while ((await session.explain()).live?.questions.length !== 1) await timer();
     expect(await run.cancel()).toMatchObject({ kind: "stopping" });
     await timer();
@@ -229,7 +229,7 @@ describe("G12: an agent that polls without a pause does not starve timers", () =
     await run.cancel();
   });
 
-  test("an agent that asks for turn after turn", async () => {
+  test("an agent that requests turn after turn", async () => {
     let turns = 0;
     const agent = () => {
       turns += 1;
@@ -263,7 +263,7 @@ describe("the gate", () => {
     };
   };
 
-  test("lets so many promises through, and the others when the event loop has turned", () => {
+  test("lets a number of promises through, and the others after a turn of the event loop", () => {
     const { turn, asked, ...given } = turns();
     const clock = { ...given.clock, elapsed: () => 0 };
     const gate = new YieldGate(new LoopBudget(clock));
@@ -277,7 +277,7 @@ describe("the gate", () => {
     expect(passed).toBe(LOOP_TURN_PROMISES_MAX + 3);
   });
 
-  test("lets promises through for so long", () => {
+  test("lets promises through for a limited time", () => {
     let elapsed = 0;
     const { clock, turn } = turns();
     const gate = new YieldGate(new LoopBudget({ ...clock, elapsed: () => elapsed }));
@@ -290,7 +290,7 @@ describe("the gate", () => {
     expect(passed).toEqual(["at once", "later"]);
   });
 
-  test("lets stopped work wait for the event loop each time, and then for a pause that keeps no program alive", () => {
+  test("delays stopped work by a turn of the event loop, later by a pause that keeps no program alive", () => {
     const { turn, ...given } = turns();
     const clock = manualClock();
     const gate = new YieldGate(
@@ -312,7 +312,7 @@ describe("the gate", () => {
     expect(passed).toBe(STOPPED_PROMISES_MAX + 1);
   });
 
-  test("takes a real turn of the event loop where the clock of the host has none", async () => {
+  test("takes a real turn of the event loop if the clock of the host has none", async () => {
     const { now, after } = manualClock();
     const gate = new YieldGate(new LoopBudget({ now, elapsed: () => 0, after }), STOPPED);
     let passed = false;
@@ -325,7 +325,7 @@ describe("the gate", () => {
     expect(passed).toBe(true);
   });
 
-  test("rejects with what a method throws in its tick", async () => {
+  test("rejects if a method throws in its tick", async () => {
     const gate = new YieldGate(new LoopBudget(manualClock()));
     const refused = gate.settle(() => {
       throw new Error("invalid");

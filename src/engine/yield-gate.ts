@@ -1,9 +1,9 @@
-// The gate through which every promise settles that Belay gives to an agent, a tool or a program. Code that awaits them
-// in a loop would otherwise stay in the microtask queue, and no timer, no I/O and no other session would get a turn.
+// The gate behind which every promise settles that Belay gives to an agent, a tool or a program. Code that awaits such
+// promises in a loop would otherwise stay in the microtask queue, and starve timers, I/O and other sessions.
 //
 // Invariants
-// 1. Between two turns of the event loop only so many promises settle, and only for so long. The others wait.
-// 2. A promise of work that was stopped waits for a turn of the event loop; after many of them, for a pause.
+// 1. In one turn of the event loop a limited number of promises settle, for a limited time. The others wait.
+// 2. A promise of stopped work waits for a turn of the event loop; after many of them, for a pause.
 // 3. A rejection that no caller handles does not end the program.
 import { LOOP_TURN_MS, LOOP_TURN_PROMISES_MAX, STOPPED_PAUSE_MS, STOPPED_PROMISES_MAX } from "../core/limits.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -11,7 +11,7 @@ import { systemImmediate } from "../system/system-clock.ts";
 import type { LoopWatch, Watched } from "./loop-watch.ts";
 import type { Scope } from "./work/scope.ts";
 
-/** What may settle before the event loop turns. One for all work of an engine: they share the loop. */
+/** The promises that may settle in one turn of the event loop. One for all work of an engine, which shares the loop. */
 export class LoopBudget {
   readonly clock: Clock;
   readonly watch: LoopWatch | undefined;
@@ -25,13 +25,13 @@ export class LoopBudget {
     this.watch = watch;
   }
 
-  /** Counts one more. False: it has to wait until the event loop has turned. */
+  /** Counts one more. False: it must wait for the next turn of the event loop. */
   hasRoom(): boolean {
     this.#count();
     return this.#settled <= LOOP_TURN_PROMISES_MAX && this.clock.elapsed() - this.#since < LOOP_TURN_MS;
   }
 
-  /** Calls when the event loop has turned. */
+  /** Calls in the next turn of the event loop. */
   afterTurn(settle: () => void): void {
     this.#count();
     this.#waiting.push(settle);
@@ -70,7 +70,7 @@ export class YieldGate {
     this.#owner = owner;
   }
 
-  /** Calls `method` in this tick. What it throws, or rejects with, is a rejection behind the gate. */
+  /** Calls `method` in this tick. If it throws or rejects, the returned promise rejects behind the gate. */
   settle<T>(method: () => Promise<T>): Promise<T> {
     const behind = this.#owner === undefined ? this.answer(called(method)) : this.#settle(called(method));
     behind.catch(ignore);
@@ -88,8 +88,8 @@ export class YieldGate {
   }
 
   /**
-   * The promise itself while there is room; one that follows it when the event loop has turned otherwise. Who loops
-   * over promises asks for each of them, so they are counted as they are asked for, and cost nothing more.
+   * Returns the promise itself while there is room, otherwise one that follows it after the event loop has turned. Code
+   * that loops over promises calls this for each of them, so counting the calls is enough.
    */
   answer<T>(promise: Promise<T>): Promise<T> {
     if (this.#opens()) return promise;
@@ -97,7 +97,7 @@ export class YieldGate {
     return this.#opened().then(() => promise);
   }
 
-  /** Calls when agent or tool code may run: now, or when the event loop has turned. */
+  /** Calls when code of an agent or tool may run: now, or in the next turn of the event loop. */
   pass(call: () => void): void {
     if (this.#opens()) call();
     else this.#later(call);
@@ -125,7 +125,8 @@ export class YieldGate {
       call();
     };
     if (this.#owner?.scope.reason !== undefined) this.#afterStop += 1;
-    // Code that has called this often since its stop is in a loop. It must not keep the program alive, or busy.
+    // Code that has called this often since its stop is in a loop. It is throttled, and does not keep the program
+    // alive.
     if (this.#afterStop > STOPPED_PROMISES_MAX) this.#budget.clock.after(STOPPED_PAUSE_MS, enter, "idle");
     else this.#budget.afterTurn(enter);
   }

@@ -5,7 +5,7 @@ import type { Recorded } from "../core/model/event.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import type { Retention } from "../core/model/retention.ts";
 import { checkModes } from "../engine/modes.ts";
-import { checkRetention } from "../engine/upkeep/validate-retention.ts";
+import { checkRetention } from "../engine/upkeep/retention.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock, Ids } from "../ports/clock.ts";
 import type { Hooks, Notify } from "../ports/hooks.ts";

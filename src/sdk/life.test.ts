@@ -140,7 +140,7 @@ describe("closing", () => {
     ]);
     await expect(done.text()).rejects.toMatchObject({
       code: "shutting_down",
-      message: `Belay has shut down; what became of ${done.id} can be asked at the next start.`,
+      message: `Belay has shut down; the outcome of ${done.id} is available after the next start.`,
     });
   });
 

@@ -133,7 +133,7 @@ describe("an approval", () => {
     await clock.advance(59_999);
     expect((await session.questions()).length).toBe(1);
     await clock.advance(1);
-    expect(await run.text()).toContain("nobody approved it within 60000 ms");
+    expect(await run.text()).toContain("not approved within 60000 ms");
     expect(done).toEqual([]);
   });
 

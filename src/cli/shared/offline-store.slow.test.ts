@@ -88,7 +88,7 @@ describe("looking", () => {
     const ps = await type("ps");
     expect(ps.out).toMatch(new RegExp(`^${parked} +run +parked`, "m"));
     expect(ps.out).toMatch(new RegExp(`^${queued} +third +queued`, "m"));
-    expect((await type("explain", session)).out).toContain(`${parked} is parked until a worker takes it up`);
+    expect((await type("explain", session)).out).toContain(`${parked} is parked until a worker recovers it`);
     expect((await type("runs", session)).out).toMatch(new RegExp(`^${settled} +settled +completed`, "m"));
     const followed = await type("follow", settled);
     expect(followed.out.trimEnd().split("\n").at(-1)).toMatch(/run\.settled +run_\S+ completed$/);

@@ -48,7 +48,7 @@ async function caughtUp(): Promise<House> {
   return { engine, store, clock, runId, turn: () => turn };
 }
 
-test("G33: whoever asks for a run while the store is in trouble leaves nothing behind", async () => {
+test("G33: a caller that waits for a run while the store fails leaves nothing behind", async () => {
   const { engine, store } = await caughtUp();
   const before = engine.held;
   store.plan("run", 1, { kind: "fail", code: "unavailable" });
@@ -56,7 +56,7 @@ test("G33: whoever asks for a run while the store is in trouble leaves nothing b
   expect(engine.held).toBe(before);
 });
 
-test("G8: whoever waits for a run that is let go of is told so, also if nobody heard of its acceptance", async () => {
+test("G8: a waiting caller is rejected when its run is unloaded, even if that was never acknowledged", async () => {
   const { engine, store, clock, runId } = await caughtUp();
   let told: unknown;
   engine.outcome(runId).catch((error: unknown) => {
@@ -70,7 +70,7 @@ test("G8: whoever waits for a run that is let go of is told so, also if nobody h
   await settled();
 });
 
-test("G28: a cancel by id reaches a live run in the same tick, also if its acceptance was never answered", async () => {
+test("G28: a cancel by id reaches a live run in the same tick, even if its acceptance was never answered", async () => {
   const { engine, store, runId, turn } = await caughtUp();
   store.always("run", { kind: "delay", until: new Gate() });
   expect(turn()?.signal.aborted).toBe(false);
@@ -78,11 +78,11 @@ test("G28: a cancel by id reaches a live run in the same tick, also if its accep
   expect(turn()?.signal.aborted).toBe(true);
 });
 
-describe("whoever waits for a run", () => {
+describe("a caller that waits for a run", () => {
   const row = { session: "ses_1" } as Partial<RunRow> as RunRow;
   const settledAs = (runId: RunId): Recorded => ({ type: "run.settled", runId, outcome: completed, seq: 9, at: 0 });
 
-  /** `rows`: what the store says of it, each time that it is asked. */
+  /** `rows`: the store's answers, one for each request. */
   function waiting(parts: {
     readonly home?: boolean;
     readonly rows?: readonly (RunRow | undefined | Promise<RunRow>)[];
@@ -124,7 +124,7 @@ describe("whoever waits for a run", () => {
       completed,
     ],
     ["that ends elsewhere, with its session, is told how", { rows: [row, ended] }, completed],
-  ])("%s, and nothing stays of it", async (_, parts, outcome) => {
+  ])("%s, and nothing stays registered", async (_, parts, outcome) => {
     const { waiters, told } = waiting(parts);
     await settled();
     expect(told()).toEqual(outcome);
@@ -140,7 +140,7 @@ describe("whoever waits for a run", () => {
       { rows: [row], lane: given(...running("run_b"), accept("run_a", { delivery: "steer" })).lane },
     ],
     ["is in no state that is known here yet", { rows: [row, row], lane: done.lane }],
-  ])("that %s is told when it has ended", async (_, parts) => {
+  ])("that %s gets the outcome when it has ended", async (_, parts) => {
     const { waiters, told } = waiting(parts);
     await settled();
     waiters.recorded([settledAs("run_b")]);
@@ -162,7 +162,7 @@ describe("whoever waits for a run", () => {
     expect(told()).toEqual(completed);
   });
 
-  test("is told that it was let go of while it was looked up, or what the store says if that fails", async () => {
+  test("is rejected if the run is unloaded during the lookup, with the store's error if that fails", async () => {
     const slow = new Gate();
     const late = slow.opened.then(() => row);
     const live = waiting({ rows: [late], lane: given(...running("run_a")).lane });

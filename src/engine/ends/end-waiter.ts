@@ -1,9 +1,9 @@
-// The end of a run, a call or a process, for a caller that waits for it.
+// Waits for the end of a run, a call or a process.
 //
 // Invariants
 // 1. Registered first, looked up second: an end that is recorded in between is not missed.
-// 2. A waiter of a run is known by the lane of the run, and is released if that lane is let go of.
-// 3. Whatever becomes of the wait, nothing stays registered.
+// 2. A waiter of a run is known by the lane of the run, and is released if that lane is unloaded.
+// 3. However the wait ends, nothing stays registered.
 
 import type { ControlError } from "../../core/errors.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
@@ -19,9 +19,9 @@ interface Parts {
   readonly store: Store;
   readonly lanes: SessionRegistry;
   readonly waiters: Waiters;
-  /** Everything decided so far of a session, durable; undefined if there is none. */
+  /** The durable state of a session, including all decisions so far; undefined if there is none. */
   readonly loaded: (session: SessionId) => Promise<{ readonly durable: Lane } | undefined>;
-  /** Why this worker will not learn how it ends. */
+  /** The error if this worker will not learn how the run ends. */
   readonly release: (runId: RunId) => ControlError;
 }
 
@@ -34,7 +34,7 @@ export async function awaitedOutcome(runId: RunId, parts: Parts): Promise<Outcom
       else resolve(outcome === "absent" ? undefined : outcome);
     });
   });
-  // It may be let go while we still look it up.
+  // It may be released while the run is still being looked up.
   coming.catch(ignore); // @fault rejection-unheard
   if (parts.lanes.sessionOf(runId) !== undefined) return coming;
   try {
@@ -55,12 +55,12 @@ async function lookUp(runId: RunId, { store, loaded }: Parts): Promise<Found> {
   if (row === undefined || row.outcome !== undefined) return { kind: "ended", outcome: row?.outcome };
   const lane = (await loaded(row.session))?.durable;
   if (lane !== undefined && isOpen(lane, runId)) return { kind: "open" };
-  // It has ended since, without passing through here.
+  // It has ended since, and was recorded elsewhere.
   const outcome = (await store.run(runId))?.outcome;
   return outcome === undefined ? { kind: "open" } : { kind: "ended", outcome };
 }
 
-/** A call or process, and where its end is found if it has ended. */
+/** A call or process, and the lookup of its end. */
 interface Target<Id, End> {
   readonly id: Id;
   readonly session: SessionId;

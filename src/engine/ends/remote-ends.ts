@@ -22,7 +22,7 @@ export interface RemoteParts {
 }
 
 export interface RemoteWaiter {
-  /** Its end may be in what retention has removed: it has to be looked up again. */
+  /** Its end may be in what retention has removed: it must be looked up again. */
   again(): void;
   fail(error: unknown): void;
 }
@@ -56,13 +56,13 @@ export class RemoteEnds {
     return { ready: watched.ready, leave: () => this.#leave(session, waiter) };
   }
 
-  /** This worker drives the session no more. `after`: the last position that it knows. */
+  /** This worker no longer drives the session. `after`: the last position that it knows. */
   fenced(session: SessionId, after: Seq): void {
     const watched = this.#watched.get(session);
     if (watched !== undefined && watched.pages === undefined) this.#follow(session, watched, after);
   }
 
-  /** Where its log ends now. */
+  /** The current head of its log. */
   async #head(session: SessionId): Promise<Seq> {
     return (await this.#parts.store.session(session))?.head ?? 0;
   }

@@ -9,7 +9,7 @@ const completed: Outcome = { kind: "completed" };
 const settled = (runId: RunId): Recorded => ({ type: "run.settled", runId, outcome: completed, seq: 9, at: 0 });
 const started = (runId: RunId): Recorded => ({ type: "run.started", runId, seq: 8, at: 0 });
 
-/** A callback waits for each of these runs; `told`: what each was called with, in order. */
+/** A callback waits for each of these runs; `told`: the arguments of the calls, in order. */
 function waiting(...runs: readonly RunId[]) {
   const waiters = new Waiters();
   const told: (readonly [who: number, outcome: Outcome | "absent" | undefined])[] = [];
@@ -17,7 +17,7 @@ function waiting(...runs: readonly RunId[]) {
   return { waiters, told, takeBack: dispose };
 }
 
-test("G8: everybody who waits for a run is told once, by its own outcome and nothing else", () => {
+test("G8: every waiter of a run is called once, with its own outcome and nothing else", () => {
   const { waiters, told } = waiting("run_a", "run_b", "run_a", "run_a");
   waiters.recorded([started("run_a"), settled("run_none")]);
   expect(told).toEqual([]);
@@ -34,11 +34,11 @@ test("G8: everybody who waits for a run is told once, by its own outcome and not
   expect(waiters.size).toBe(0);
 });
 
-test("whoever has taken it back is not told, those beside them are, and nothing stays of it", () => {
+test("a waiter that was disposed is not called, others are, and nothing stays registered", () => {
   const { waiters, told, takeBack: dispose } = waiting("run_a", "run_a", "run_a", "run_b", "run_c", "run_c");
   dispose[1]?.();
   dispose[3]?.();
-  // Twice does no harm to those who still wait.
+  // A second disposal does not affect the other waiters.
   dispose[1]?.();
   expect(waiters.size).toBe(2);
   dispose[4]?.();
@@ -53,7 +53,7 @@ test("whoever has taken it back is not told, those beside them are, and nothing 
   expect(waiters.size).toBe(0);
 });
 
-test("one who waits alone is forgotten by nobody else's taking back", () => {
+test("a waiter is not removed when another one is disposed", () => {
   const { waiters, told, takeBack: dispose } = waiting("run_a");
   waiters.recorded([settled("run_a")]);
   const other = waiters.wait("run_a", () => told.push([7, completed]));
@@ -70,7 +70,7 @@ test("G8: a run that does not exist after all releases those that wait for it wi
   expect(waiters.size).toBe(1);
 });
 
-test("G8: a run that is not driven here any more releases those that wait for it, and nothing else", () => {
+test("G8: a run that is no longer driven here releases its waiters, and no others", () => {
   const { waiters, told } = waiting("run_a", "run_b", "run_b", "run_c");
   waiters.leave(["run_a", "run_b", "run_none"]);
   expect(told).toEqual([
@@ -84,7 +84,7 @@ test("G8: a run that is not driven here any more releases those that wait for it
   expect(waiters.size).toBe(0);
 });
 
-test("nobody waits for ever for a worker that has closed", () => {
+test("no waiter waits for a worker that has closed", () => {
   const { waiters, told } = waiting("run_a", "run_b", "run_b");
   waiters.close();
   waiters.close();
@@ -96,7 +96,7 @@ test("nobody waits for ever for a worker that has closed", () => {
   expect(waiters.size).toBe(0);
 });
 
-test("G15, G33: the last waiters are kept in mind, and no more than the last", () => {
+test("G15, G33: the last outcomes are kept, and no more than a limit", () => {
   const { waiters } = waiting();
   const runs = Array.from({ length: RECENT_RUNS_MAX + 2 }, (_, index): RunId => `run_${index}`);
   waiters.recorded([started("run_x"), ...runs.map(settled)]);

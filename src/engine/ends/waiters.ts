@@ -1,7 +1,8 @@
-// Which runs, calls, processes and questions are waited for: one index by id. No waiter reads a log of its own.
+// The waiters for runs, calls, processes and questions: one index by id. No waiter reads the log separately.
 //
 // Invariants
-// 1. A waiter is released once, by the durable end of its own id; else when this worker closes or lets its run go.
+// 1. A waiter is released once, by the durable end of its own id; otherwise when this worker closes or its run is
+//    unloaded.
 // 2. It is removed when it is released or disposed of, so that none outlives what it waits for.
 
 import { RECENT_RUNS_MAX } from "../../core/limits.ts";
@@ -17,25 +18,25 @@ type Awaited = RunId | CallId | ProcessId | QuestionId;
 type EndOf<Id> = Id extends ProcessId ? ProcessResult : Id extends QuestionId ? QuestionOutcome : Outcome;
 
 /**
- * `absent`: there is no such run after all, its prompt was not recorded. Undefined: this worker closes, or does not
- * drive the run any more, and will not learn how it ends.
+ * `absent`: there is no such run, because its prompt was not recorded. Undefined: this worker closes, or no longer
+ * drives the run, and will not learn how it ends.
  */
 type Release<Id> = (end: EndOf<Id> | "absent" | undefined) => void;
 
-/** A callback is kept among those of other ids; the end it is called with fits its own id by construction. */
+/** All callbacks are in one map; each is called with an end that fits its own id. */
 type AnyRelease = Release<Awaited>;
 
 export class Waiters {
   readonly #waiting = new RenewedMap<Awaited, AnyRelease | AnyRelease[]>();
-  /** The last outcomes recorded here: they can be asked for when the store is closed. */
+  /** The last outcomes recorded here, which are available even when the store is closed. */
   readonly #recent = new RenewedMap<RunId, Outcome>();
 
-  /** How many ids are waited for. */
+  /** Number of ids with waiters. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** The outcome of a run, if it was recorded here and not long ago. */
+  /** The outcome of a run, if it was recorded here recently. */
   recent(run: RunId): Outcome | undefined {
     return this.#recent.get(run);
   }
@@ -65,7 +66,7 @@ export class Waiters {
     }
   }
 
-  /** These are not driven here any more, or do not exist. */
+  /** Releases the waiters of runs that are no longer driven here, or do not exist. */
   leave(runs: readonly RunId[], why?: "absent"): void {
     for (const run of runs) {
       const waiting = this.#waiting.get(run);

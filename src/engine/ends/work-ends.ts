@@ -1,4 +1,4 @@
-// How calls and processes have ended, or will: for callers that wait for one of them.
+// The ends of calls and processes, for callers that wait for them.
 import type { Outcome } from "../../core/model/cancel.ts";
 import { type CallId, type ProcessId, runOf, type SessionId, sessionOf } from "../../core/model/ids.ts";
 import type { Lane } from "../../core/model/lane.ts";
@@ -14,7 +14,7 @@ import type { Waiters } from "./waiters.ts";
 interface Parts {
   readonly store: Store;
   readonly lanes: SessionRegistry;
-  /** Also of runs and questions. */
+  /** Includes those of runs and questions. */
   readonly waiters: Waiters;
   readonly processes: ProcessManager;
   readonly pages: RemoteParts["pages"];
@@ -53,7 +53,7 @@ export class WorkEnds {
     return awaitedEnd({ id, session, isLive, lookUp }, { waiters: this.waiters, remote: this.#remote }, signal);
   }
 
-  /** Another worker drives this lane now, and records how its work ends. */
+  /** Another worker drives this lane now, and records the ends of its work. */
   fenced({ id, durable }: SessionState): void {
     this.#remote.fenced(id, durable.head);
   }

@@ -1,4 +1,4 @@
-// What is told to those who watch a whole house.
+// The feed of all sessions of a server.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { ALL_SESSIONS_CHARS_MAX, ALL_SESSIONS_EVENTS_MAX } from "../../core/limits.ts";
@@ -20,7 +20,7 @@ async function next(watch: AsyncGenerator<AllSessionsEvent, void>): Promise<AllS
   return one.value;
 }
 
-test("a watcher hears first where it stands, and then everything of every session, in order", {
+test("a follower first gets its position, and then the events of every session, in order", {
   meta: { id: "G29/all-sessions-in-order" },
 }, async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
@@ -41,7 +41,7 @@ test("a watcher hears first where it stands, and then everything of every sessio
   ]);
 });
 
-test("G35: a watcher of one tenant hears nothing of another's", {
+test("G35: a follower of one tenant gets no events of another tenant", {
   meta: { id: "G35/watcher-sees-own-tenant-only" },
 }, async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
@@ -54,7 +54,7 @@ test("G35: a watcher of one tenant hears nothing of another's", {
 });
 
 test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
-  "G30: a cursor that means nothing here is told that something was missed: %j",
+  "G30: a cursor that is unknown here gets `missed`: %j",
   { meta: { id: "G30/meaningless-cursor-reports-gap" } },
   async (after) => {
     const allSessionsFeed = new AllSessionsFeed("wrk_1");
@@ -67,7 +67,7 @@ test.each(["wrk_0.1", "wrk_1.99", "wrk_1.-1", "wrk_1.x", "", ".", "wrk_1.1e3"])(
   },
 );
 
-test("G31: a watcher that does not read is told once that it missed something; what is kept is bounded", async () => {
+test("G31: a follower that does not read gets one `missed`; what is kept is bounded", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const watch = allSessionsFeed.watch(started());
   await next(watch);
@@ -81,7 +81,7 @@ test("G31: a watcher that does not read is told once that it missed something; w
   expect(allSessionsFeed.kept).toBeLessThanOrEqual(4);
 });
 
-test("what is larger than all that may be kept is told to nobody, and said to be missed", async () => {
+test("an event larger than the limit is not sent, and followers get `missed`", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const watch = allSessionsFeed.watch(started());
   await next(watch);
@@ -89,7 +89,7 @@ test("what is larger than all that may be kept is told to nobody, and said to be
   expect(await next(watch)).toEqual({ type: "missed", cursor: "wrk_1.1" });
 });
 
-test("a watcher ends with its signal and with the house, also while it waits", async () => {
+test("a follower ends with its signal and at shutdown, even while it waits", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const stop = new AbortController();
   const one = allSessionsFeed.watch(started(stop.signal));
@@ -102,7 +102,7 @@ test("a watcher ends with its signal and with the house, also while it waits", a
   expect(await ends[1]).toMatchObject({ done: true });
 });
 
-test("a watcher that waits hears of what happens next", async () => {
+test("a waiting follower gets the next event", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const watch = allSessionsFeed.watch(started(new AbortController().signal));
   await next(watch);
@@ -112,7 +112,7 @@ test("a watcher that waits hears of what happens next", async () => {
   expect(await heard).toMatchObject({ cursor: "wrk_1.1", event: { seq: 1 } });
 });
 
-test("a watcher that is stopped hears nothing more of what is kept, and holds on to nothing", async () => {
+test("a follower that is stopped gets no more events, and holds nothing", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const [stop, other] = [new AbortController(), new AbortController()];
   const [stopped, left] = [allSessionsFeed.watch(started(stop.signal)), allSessionsFeed.watch(started(other.signal))];
@@ -132,7 +132,7 @@ test.each(["wrk_1.0", "wrk_1.2"])("a cursor at either end of what is kept has mi
   expect(await next(allSessionsFeed.watch({ ...started(), after }))).toEqual({ type: "here", cursor: after });
 });
 
-test("G31: as much as may be kept is kept; one more, and the older half goes", async () => {
+test("G31: events up to the limit are kept; with one more, the older half is dropped", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   await next(allSessionsFeed.watch(started()));
   const many = Array.from({ length: ALL_SESSIONS_EVENTS_MAX }, (_, index) => event(index + 1));
@@ -142,7 +142,7 @@ test("G31: as much as may be kept is kept; one more, and the older half goes", a
   expect(allSessionsFeed.kept).toBe(ALL_SESSIONS_EVENTS_MAX / 2);
 });
 
-test("G31: the same by size", async () => {
+test("G31: the same for the limit in size", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   await next(allSessionsFeed.watch(started()));
   const sized = (chars: number) => event(1, "x".repeat(chars - heapBytes(event(1)) / 2));
@@ -152,13 +152,13 @@ test("G31: the same by size", async () => {
   expect(allSessionsFeed.kept).toBe(2);
 });
 
-test("before anybody has asked nothing is kept", () => {
+test("nothing is kept before the first follower", () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   allSessionsFeed.push("ses_a", [event(1)]);
   expect(allSessionsFeed.kept).toBe(0);
 });
 
-test("a watcher that has left is given nothing more, also while it waits", async () => {
+test("a follower that has left gets nothing more, even while it waits", async () => {
   const allSessionsFeed = new AllSessionsFeed("wrk_1");
   const stop = new AbortController();
   const watch = allSessionsFeed.watch(started(stop.signal));
@@ -166,7 +166,7 @@ test("a watcher that has left is given nothing more, also while it waits", async
   const waits = watch.next();
   await settled();
   stop.abort();
-  // Recorded in the same tick: the watcher has left before it.
+  // Recorded in the same tick: the follower has left before it.
   allSessionsFeed.push("ses_a", [event(1)]);
   expect((await waits).done).toBe(true);
   expect(getEventListeners(stop.signal, "abort")).toEqual([]);

@@ -1,9 +1,9 @@
-// The last of what was recorded in all sessions, for whoever watches a whole house over one connection.
+// The latest events of all sessions, for followers of a whole server over one connection.
 //
 // Invariants
-// 1. Nothing is kept before somebody has asked once: a house that nobody watches pays nothing.
-// 2. What is kept is bounded, in number and in size. A watcher has no buffer of its own, only a position.
-// 3. A watcher that has fallen behind what is kept is told so, once, and goes on from now.
+// 1. Nothing is kept before the first follower: without followers the feed costs nothing.
+// 2. What is kept is bounded, in number and in size. A follower has no buffer, only a position.
+// 3. A follower that has fallen behind gets one `missed` item, and continues with the newest events.
 
 import { ALL_SESSIONS_CHARS_MAX, ALL_SESSIONS_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
@@ -20,7 +20,7 @@ interface Kept {
 
 export interface Watching {
   readonly after: string | undefined;
-  /** Ids of sessions begin with it. */
+  /** The prefix of the ids of its sessions. */
   readonly prefix: string;
   readonly signal: AbortSignal | undefined;
 }
@@ -29,14 +29,14 @@ export class AllSessionsFeed {
   readonly #life: string;
   #kept: Kept[] = [];
   #chars = 0;
-  /** The position of the first that is kept. */
+  /** The position of the first event that is kept. */
   #first = 0;
   #watched = false;
   #closed = false;
-  /** Those that wait. */
+  /** Followers that wait for the next event. */
   readonly #watchers = new Set<Watcher>();
 
-  /** `life`: positions of another life of the worker mean nothing here. */
+  /** `life`: identifies this worker; cursors of another one are unknown here. */
   constructor(life: string) {
     this.#life = life;
   }
@@ -72,7 +72,7 @@ export class AllSessionsFeed {
     stop.onStop(() => this.#watchers.delete(watcher));
     const asked = after === undefined ? this.#end : this.#position(after);
     let at = asked ?? this.#end;
-    // Where it stands is said first, so that a watcher that is cut off before anything happens misses nothing either.
+    // The position comes first, so that a follower that is disconnected before the first event misses nothing either.
     yield { type: asked === undefined ? "missed" : "here", cursor: this.#cursor(at) };
     while (!stop.stopped && !this.#closed) {
       if (at < this.#first) {
@@ -80,7 +80,7 @@ export class AllSessionsFeed {
         yield { type: "missed", cursor: this.#cursor(at) };
       }
       if (at === this.#end) await this.#grown(watcher);
-      // Not an iterator over what is kept: it may be shortened while the watcher is busy.
+      // Not an iterator over the list, which may be shortened while the follower is busy.
       for (let next = this.#at(at); next !== undefined && !this.#closed; next = this.#at(at)) {
         at += 1;
         const { sessionId, event } = next;
@@ -101,7 +101,7 @@ export class AllSessionsFeed {
     return `${this.#life}.${position}`;
   }
 
-  /** Undefined: of another life, or not kept any more. */
+  /** Undefined: the cursor is of another worker, or no longer kept. */
   #position(cursor: string): number | undefined {
     const dot = cursor.lastIndexOf(".");
     const position = Number(cursor.slice(dot + 1));
@@ -109,7 +109,7 @@ export class AllSessionsFeed {
     return ours && position >= this.#first && position <= this.#end ? position : undefined;
   }
 
-  /** Half of it at once: shortening by one for each event would move the whole list each time. */
+  /** Drops half of the list at once: dropping one per event would move the whole list each time. */
   #shorten(): void {
     if (this.#kept.length <= ALL_SESSIONS_EVENTS_MAX && this.#chars <= ALL_SESSIONS_CHARS_MAX) return;
     let drop = 0;
@@ -136,7 +136,7 @@ export class AllSessionsFeed {
   }
 }
 
-/** One that waits for the next event. */
+/** A follower that waits for the next event. */
 class Watcher {
   wake: () => void = () => undefined;
 }

@@ -1,4 +1,4 @@
-// How long whoever only looks at a session waits for a store in trouble, and what they get then.
+// How long a reader waits for a failing store, and what it gets then.
 import { expect, test } from "vitest";
 import { running } from "../../../test/fixtures/commands.ts";
 import { emptyLane } from "../../core/model/lane.ts";
@@ -9,7 +9,7 @@ import { BARRIER_MS_MAX, readBarrier } from "./barrier.ts";
 import type { Commit } from "./commit.ts";
 import { type Pending, SessionState } from "./session-state.ts";
 
-/** Somebody looks at a lane in this state; `answer` and `fail` are the store's. */
+/** Reads a lane in this state; `answer` and `fail` belong to the store. */
 function looking(phase: SessionState["phase"], { exists = true, busy = false } = {}) {
   const clock = manualClock();
   const lane = new SessionState("ses_1");
@@ -34,7 +34,7 @@ function looking(phase: SessionState["phase"], { exists = true, busy = false } =
   return { clock, lane, answer: () => answered.open(), fail, seen: () => seen };
 }
 
-test("G28: what is durable of a session is seen after a second, however long the store takes", async () => {
+test("G28: the durable state of a session is available after a second, however long the store takes", async () => {
   const { clock, seen } = looking("ready", { busy: true });
   expect(clock.pending).toEqual([{ inMs: BARRIER_MS_MAX, idle: true }]);
   await clock.advance(BARRIER_MS_MAX - 1);
@@ -43,7 +43,7 @@ test("G28: what is durable of a session is seen after a second, however long the
   expect(seen()).toBe("seen");
 });
 
-test("whoever looks sees what was asked before, once that is durable, and no timer stays of it", async () => {
+test("a reader gets earlier requests once they are durable, and leaves no timer", async () => {
   const { clock, answer, seen } = looking("ready", { busy: true });
   await settled();
   expect(seen()).toBe("not yet");
@@ -53,7 +53,7 @@ test("whoever looks sees what was asked before, once that is durable, and no tim
   expect(clock.pending).toEqual([]);
 });
 
-test("a session of which nothing is on its way is looked at without a timer", async () => {
+test("a session without commands in flight is read without a timer", async () => {
   const { clock, answer, seen } = looking("ready");
   expect(clock.pending).toEqual([]);
   answer();
@@ -64,7 +64,7 @@ test("a session of which nothing is on its way is looked at without a timer", as
 test.each<readonly [what: string, phase: SessionState["phase"], exists: boolean]>([
   ["that is being loaded", "loading", false],
   ["that is being created", "ready", false],
-])("a session %s is waited for, and not taken for one that does not exist", async (_, phase, exists) => {
+])("a session %s is awaited, and not reported as absent", async (_, phase, exists) => {
   const { clock, answer, seen } = looking(phase, { exists, busy: true });
   await clock.advance(10 * BARRIER_MS_MAX);
   expect(seen()).toBe("not yet");
@@ -78,7 +78,7 @@ test.each<readonly [what: string, phase: SessionState["phase"], exists: boolean,
   ["that could not be loaded is not", "loading", false, "refused"],
   ["that could not be created is not", "ready", false, "refused"],
   ["that was let go of is not", "gone", true, "refused"],
-])("G28: while the store can record nothing, a session %s", async (_, phase, exists, then) => {
+])("G28: while the store fails, a session %s", async (_, phase, exists, then) => {
   const trouble = new Error("The store is in trouble.");
   for (const busy of [true, false]) {
     const { fail, seen } = looking(phase, { exists, busy });

@@ -1,9 +1,9 @@
-// What whoever only looks at a session waits for.
+// The barrier for requests that only read a session.
 import type { Clock } from "../../ports/clock.ts";
 import type { Commit } from "./commit.ts";
 import type { SessionState } from "./session-state.ts";
 
-/** A write takes milliseconds. A store that takes longer is in trouble, and those who look want to see that. */
+/** A write takes milliseconds. If the store takes longer it is failing, and readers should see that state. */
 export const BARRIER_MS_MAX = 1_000;
 
 interface Parts {
@@ -12,8 +12,8 @@ interface Parts {
 }
 
 /**
- * Until the lane is loaded and everything decided so far is durable. While the store can record nothing, or does not
- * answer, what is durable has to do: whoever only looks neither is refused nor waits for what others have asked.
+ * Waits until the lane is loaded and everything decided so far is durable. While the store fails or does not answer,
+ * the durable state is used: a reader is neither refused nor delayed by other requests.
  */
 export async function readBarrier(lane: SessionState, { commit, clock }: Parts): Promise<void> {
   const turn = commit.barrier(lane).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// One batch on its way to the store: how it is sent, and how it is found in the log.
+// A batch in flight: how it is sent to the store, and how it is found in the log.
 
 import { PAGE_EVENTS_MAX, SNAPSHOT_EVENTS } from "../../core/limits.ts";
 import type { Event, Recorded } from "../../core/model/event.ts";
@@ -6,7 +6,7 @@ import { memoName } from "../../core/model/memo.ts";
 import type { Batch, Store } from "../../ports/store.ts";
 import type { Flight, Pending, SessionState } from "./session-state.ts";
 
-/** Whether it carries the state: now and then, and when that is asked for. */
+/** Whether the batch includes a snapshot: at intervals, and on request. */
 export const hasSnapshot = ({ snapshotAt }: SessionState, { after, entries }: Flight): boolean =>
   after.head - snapshotAt >= SNAPSHOT_EVENTS || asksForSnapshot(entries);
 
@@ -39,13 +39,13 @@ function unknownMemos({ command, events, memos }: Pending): readonly string[] {
   return memos.some((change) => change.type === "drop" && change.name === name) ? answer : [...answer, name];
 }
 
-/** Its events as the log has them. */
+/** The events of a batch as they will be in the log. */
 export function numbered(lane: SessionState, { events, at }: Flight): readonly Recorded[] {
   const first = lane.durable.head + 1;
   return events.map((event, index): Recorded => ({ ...event, seq: first + index, at }));
 }
 
-/** What is in the log after the last position known here. */
+/** The events in the log after the last position known here. */
 export async function readNews(store: Store, lane: SessionState): Promise<readonly Recorded[]> {
   const answered = [...(lane.flight?.entries ?? []), ...lane.pending]
     .flatMap(({ flights = [] }) => flights)
@@ -58,15 +58,15 @@ export async function readNews(store: Store, lane: SessionState): Promise<readon
     if (events.length === 0) break;
     news.push(...events); // @fault catch-up-ends-at-a-short-page
   }
-  // What was answered before is in what was read, or nowhere.
+  // A batch that was answered before is in what was read, or not in the log.
   for (const flight of answered) flight.isUnwritten = true;
   return news;
 }
 
 /**
- * What was written is answered, not decided again: a stop would cover what was accepted after it. Returns the rest.
- * A batch is written as a whole, as it was sent: since then, its commands may have been decided in another order, and
- * sent with others.
+ * Resolves the entries that were written, instead of deciding them again: a stop would cover what was accepted after
+ * it. Returns the others. A batch is written as a whole, as it was sent; its commands may have been decided again
+ * since, in another order or another batch.
  */
 export function answerWritten(
   lane: SessionState,
@@ -82,7 +82,7 @@ export function answerWritten(
   return entries.filter((entry) => !landed.entries.includes(entry));
 }
 
-/** Ids are made once, so the ids in events suffice. */
+/** Ids are made once, so comparing the ids in events suffices. */
 const isIn = (news: readonly Recorded[], { events }: Flight): boolean =>
   events.length > 0 && events.every((event, index) => nameOf(event) === nameOf(news[index]));
 

@@ -1,4 +1,4 @@
-// A store that does not answer: how long each of its calls is waited for.
+// A store that does not answer: the timeout of each of its calls.
 import { describe, expect, test } from "vitest";
 import { watch } from "../../../test/fixtures/commit.ts";
 import { ControlError } from "../../core/errors.ts";
@@ -24,7 +24,7 @@ const BATCH: Batch = {
   at: 0,
 };
 
-/** Every call of a store but `grown()`, and whether it is bounded here. */
+/** Every call of a store but `grown()`, and whether it has a timeout here. */
 const CALLS: Readonly<Record<Exclude<StoreVerb, "grown">, readonly [(store: Store) => unknown, boolean]>> = {
   load: [(store) => store.load("ses_1"), true],
   read: [(store) => store.read("ses_1", { after: 0, limit: 1 }), true],
@@ -47,7 +47,7 @@ const CALLS: Readonly<Record<Exclude<StoreVerb, "grown">, readonly [(store: Stor
   within: [(store) => store.upkeep?.within("ses_1", { at: 1 }), true],
   usage: [(store) => store.upkeep?.usage(), true],
   reclaim: [(store) => store.upkeep?.reclaim(), true],
-  // Bounded by `Commit`, which has to know when a late append lands after all.
+  // Bounded by `Commit`, which must know if a late append is written after all.
   append: [(store) => store.append(BATCH), false],
   // Bounded by their callers.
   ready: [(store) => store.ready?.(), false],
@@ -84,7 +84,7 @@ describe.each(names)("%s()", (name) => {
 });
 
 describe("grown()", () => {
-  test("resolves after 5 s without an answer, so that a follower reads the log by itself", async () => {
+  test("resolves after 5 s without an answer, so that a follower reads the log", async () => {
     const { clock, faulty, store } = bounded();
     faulty.trouble = { kind: "silent", applied: false };
     const grown = watch(store.grown("ses_1", 0, signal));
@@ -109,7 +109,7 @@ describe("grown()", () => {
   });
 });
 
-test("answers are those of the store, and leave no timer", async () => {
+test("an answer is that of the store, and leaves no timer", async () => {
   const { clock, faulty, store } = bounded();
   expect(await store.append(BATCH)).toEqual({ kind: "appended", head: 1 });
   expect(await store.claim("ses_1", "wrk_1", 1_000)).toMatchObject({ kind: "claimed" });
@@ -150,13 +150,13 @@ test.each<readonly [Claim["kind"], at: number, late: readonly SessionId[]]>([
   expect(late).toEqual(expected);
 });
 
-test.each(["one", "many", undefined] as const)("a store for %s workers stays one", (workers) => {
+test.each(["one", "many", undefined] as const)("a store for %s workers keeps that property", (workers) => {
   const store = new BoundedStore({ workers } as Partial<Store> as Store, manualClock(), () => {});
   expect(store.workers).toBe(workers ?? "many");
 });
 
-describe("a limit whose timer fires late", () => {
-  test("gives the answer a little longer: this program was too busy to read it", async () => {
+describe("a timeout whose timer fires late", () => {
+  test("gives the answer a little longer: the event loop was blocked", async () => {
     const clock = manualClock();
     let reached = 0;
     new StoreLimit(clock, clock.elapsed(), () => (reached += 1));
@@ -168,7 +168,7 @@ describe("a limit whose timer fires late", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("is not reached if the answer comes in that time", async () => {
+  test("does not fire if the answer comes in that time", async () => {
     const clock = manualClock();
     let reached = 0;
     const limit = new StoreLimit(clock, clock.elapsed(), () => (reached += 1));

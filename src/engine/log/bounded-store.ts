@@ -1,7 +1,7 @@
-// A store whose reads and claims are bounded in time: one that hangs is reported as `unavailable`, and one that was
-// closed under its callers as `shutting_down`.
+// A store with a timeout on reads and claims: a store that hangs is reported as `unavailable`, and one that was closed
+// during a request as `shutting_down`.
 //
-// `append` is not among them: its caller has to know when a late append lands after all, so `commit.ts` bounds it.
+// `append` has no timeout here: its caller must know if a late append is written after all, so `commit.ts` bounds it.
 import { ControlError } from "../../core/errors.ts";
 import { STORE_WAIT_MS } from "../../core/limits.ts";
 import type { SessionId } from "../../core/model/ids.ts";
@@ -16,7 +16,7 @@ export class BoundedStore implements Store {
   readonly #claimedLate: (session: SessionId) => void;
   readonly #isClosed: () => boolean;
 
-  /** `claimedLate` is called for a lease that was given after its caller had been told that there is no answer. */
+  /** `claimedLate` is called for a lease that was granted after its claim had timed out. */
   constructor(
     store: Store,
     clock: Clock,
@@ -34,7 +34,7 @@ export class BoundedStore implements Store {
   }
 
   append: Store["append"] = (batch) => this.#store.append(batch);
-  /** A follower looks by itself now and then: a store that hung may never answer what was asked of it then. */
+  /** Also resolves after a timeout: a store that hung may never answer the old request, so the follower asks again. */
   grown: Store["grown"] = async (session, after, signal) => {
     let cancelTimer = (): void => {};
     const look = new Promise<void>((resolve) => {
@@ -95,8 +95,8 @@ export class BoundedStore implements Store {
 }
 
 /**
- * Calls back when the store has taken too long. A timer that fires late says that this program was too busy to look:
- * the answer may be waiting to be read, and gets a little longer.
+ * A timeout for the store. A timer that fires late means that the event loop was blocked: the answer may be waiting to
+ * be read, so it gets a little longer.
  */
 export class StoreLimit {
   readonly #clock: Clock;
@@ -122,9 +122,9 @@ export class StoreLimit {
   }
 }
 
-/** A timer this late was held up by something that blocked the event loop, and so was what it waits for. */
+/** A timer this late was delayed by a blocked event loop, and so was the answer. */
 const LATE_MS = 250;
 
-/** What a caller gets instead of an answer of the store. */
+/** The error for a caller whose request timed out. */
 export const noAnswer = (): ControlError =>
   new ControlError("unavailable", `The store has not answered within ${STORE_WAIT_MS / 1_000} seconds.`);

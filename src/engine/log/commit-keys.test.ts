@@ -18,7 +18,7 @@ import type { Appended } from "../../ports/store.ts";
 import { Gate } from "../../testing/gate.ts";
 import { settled } from "../../testing/manual-clock.ts";
 
-/** A writer with a session in whose log runs have ended under these keys. */
+/** A writer with a session in whose log runs have ended with these keys. */
 async function afterRuns(...keys: readonly string[]): Promise<Writer> {
   const writer = await new Writer().begin();
   for (const [index, key] of keys.entries()) {
@@ -31,7 +31,7 @@ async function afterRuns(...keys: readonly string[]): Promise<Writer> {
   return writer;
 }
 
-/** The next append is answered that these keys are taken; the ones after it as usual. */
+/** The next append reports these keys as taken; later ones succeed. */
 function takenOnce({ log }: Writer, ...runs: readonly KeyedRun[]): void {
   const append = log.append.bind(log);
   log.append = () => {
@@ -41,7 +41,7 @@ function takenOnce({ log }: Writer, ...runs: readonly KeyedRun[]): void {
 }
 
 describe("a prompt whose key has a run that only the store remembers", () => {
-  test("is decided in its tick as a new one, and answered as a repeat; nothing is written", async () => {
+  test("is decided in its tick as a new one, and answered as a repetition; nothing is written", async () => {
     const writer = await afterRuns("k");
     const answers: unknown[] = [];
     const head = writer.lane.durable.head;
@@ -55,7 +55,7 @@ describe("a prompt whose key has a run that only the store remembers", () => {
     expect(writer.reported).toEqual(["decided accept", "caught up, queue: empty", "rested"]);
   });
 
-  test("is refused with `conflict` if it asks for something else, and the rest of its batch is recorded", async () => {
+  test("is refused with `conflict` for another prompt, and the rest of its batch is recorded", async () => {
     const writer = await afterRuns("k");
     const conflict = writer.submit(keyed("run_1", "k", "something else"));
     const fresh = writer.submit(accept("run_2"));
@@ -64,7 +64,7 @@ describe("a prompt whose key has a run that only the store remembers", () => {
     expect(waiting(writer.lane.durable)).toBe("run_2");
   });
 
-  test("is one of several in a batch: all are repeats after one more append, and new keys are recorded", async () => {
+  test("is one of several in a batch: all repeat after one more append, and new keys are recorded", async () => {
     const writer = await afterRuns("k1", "k2");
     const appends = writer.store.calls("append");
     const answers = await Promise.all([
@@ -85,7 +85,7 @@ describe("a prompt whose key has a run that only the store remembers", () => {
     expect(waiting(writer.lane.durable)).toBe("run_2 run_5");
   });
 
-  test("holds up nothing: what was decided while its batch was on its way is decided again with it", async () => {
+  test("delays nothing: commands decided while its batch was in flight are decided again with it", async () => {
     const writer = await afterRuns("k1", "k2");
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay", until: late });
@@ -99,7 +99,7 @@ describe("a prompt whose key has a run that only the store remembers", () => {
     expect(waiting(writer.lane.durable)).toBe("run_2");
   });
 
-  test("can be decided again because another writer was faster, and is a repeat all the same", async () => {
+  test("can be decided again because another writer was faster, and is still a repetition", async () => {
     const writer = await afterRuns("k");
     await new Writer(writer).begin("run_9");
     expect(await writer.submit(keyed("run_1", "k"))).toMatchObject({ runId: "run_old1", repeated: true });
@@ -107,8 +107,8 @@ describe("a prompt whose key has a run that only the store remembers", () => {
   });
 });
 
-describe("a stop behind a prompt whose key is taken", () => {
-  test("covers what was in front of it and nothing behind it, and is carried out once, in its tick", async () => {
+describe("a stop after a prompt whose key is taken", () => {
+  test("covers what was before it and nothing after it, and is carried out once, in its tick", async () => {
     const writer = await afterRuns("k");
     const submitted = [writer.submit(accept("run_2")), writer.submit(keyed("run_1", "k"))];
     const stop = writer.submit(cancelSession);
@@ -121,7 +121,7 @@ describe("a stop behind a prompt whose key is taken", () => {
     expect(waiting(writer.lane.durable)).toBe("run_3");
   });
 
-  test("covers the same when it is received while the batch is on its way", async () => {
+  test("covers the same when it is received while the batch is in flight", async () => {
     const writer = await afterRuns("k");
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay", until: late });
@@ -135,7 +135,7 @@ describe("a stop behind a prompt whose key is taken", () => {
     expect(waiting(writer.lane.durable)).toBe("run_3");
   });
 
-  test("and aimed at that prompt alone withdraws nothing, and is answered `unknown`: that run has ended", async () => {
+  test("of that prompt alone withdraws nothing, and is answered `unknown`: that run has ended", async () => {
     const writer = await afterRuns("k");
     const repeated = writer.submit(keyed("run_1", "k"));
     const stops = [
@@ -147,7 +147,7 @@ describe("a stop behind a prompt whose key is taken", () => {
   });
 });
 
-describe("a command that names a provisional run id means the earlier run:", () => {
+describe("a command with a provisional run id applies to the earlier run:", () => {
   const earlier = { key: "k", runId: "run_1", acceptedAt: 2, content: "k" } as const;
   const at = "run_2";
   const commands: readonly (readonly [Command["type"], Command, unknown])[] = [
@@ -166,7 +166,7 @@ describe("a command that names a provisional run id means the earlier run:", () 
     expect(await aliased.submit(command)).toMatchObject(answer as object);
     expect(await repeated).toMatchObject({ runId: "run_1", repeated: true });
     await direct.submit(named);
-    // As if it had named the earlier run in the first place.
+    // As if it had named the earlier run from the start.
     expect(aliased.lane.durable).toEqual(direct.lane.durable);
   });
 
@@ -180,7 +180,7 @@ describe("a command that names a provisional run id means the earlier run:", () 
     expect(waiting(writer.lane.durable)).toBe("run_3");
   });
 
-  test("also if it was received after the batch was sent", async () => {
+  test("even if it was received after the batch was sent", async () => {
     const writer = await new Writer().begin("run_1");
     const late = new Gate();
     takenOnce(writer, earlier);
@@ -194,7 +194,7 @@ describe("a command that names a provisional run id means the earlier run:", () 
     expect(waiting(writer.lane.durable)).toBe("");
   });
 
-  test("but not if the prompts differ: a prompt that is refused stops no other run", async () => {
+  test("not if the prompts differ: a refused prompt stops no other run", async () => {
     const writer = await new Writer().begin("run_1");
     takenOnce(writer, { ...earlier, content: "something else" });
     const conflict = writer.submit(keyed(at, "k"));
@@ -204,8 +204,8 @@ describe("a command that names a provisional run id means the earlier run:", () 
   });
 });
 
-describe("a key that was used by a prompt that is not durable yet", () => {
-  test("makes the second prompt a repeat, even if the first was withdrawn in between", async () => {
+describe("a key that belongs to a prompt that is not durable yet", () => {
+  test("makes the second prompt a repetition, even if the first was withdrawn in between", async () => {
     const writer = await new Writer().begin();
     const [first, stop, again, other] = await Promise.all([
       writer.submit(keyed("run_1", "k")),
@@ -219,7 +219,7 @@ describe("a key that was used by a prompt that is not durable yet", () => {
     expect(writer.sent).toHaveLength(2);
   });
 
-  test("is known while that prompt is on its way and its run has ended in memory", async () => {
+  test("is known while that prompt is in flight and its run has ended in memory", async () => {
     const writer = await new Writer().begin();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay", until: late });

@@ -1,4 +1,4 @@
-// Memos in a session that is loaded: how long they count, and what becomes of them when an answer of the store is lost.
+// Memos in a loaded session: how long they apply, and what happens to them when an answer of the store is lost.
 import { describe, expect, test } from "vitest";
 import { cancelSession, keyed, Writer } from "../../../test/fixtures/commit.ts";
 import { ANSWERS_KEPT, MEMO_MS } from "../../core/limits.ts";
@@ -7,7 +7,7 @@ const naming = (...prompts: string[]) => ({ ...cancelSession, prompts }) as cons
 const once = { key: "K", content: "c" };
 
 describe("a memo of a loaded session", () => {
-  test("counts as long as it is kept, and no longer", async () => {
+  test("applies as long as it is kept, and no longer", async () => {
     const writer = await new Writer().begin();
     await writer.submit(naming("a"));
     await writer.clock.advance(1);
@@ -22,7 +22,7 @@ describe("a memo of a loaded session", () => {
     expect(await writer.submit({ ...cancelSession, once })).toMatchObject({ kind: "withdrawn" });
   });
 
-  test("G7: is known although the answer of the store was lost, and the batch was found in the log", async () => {
+  test("G7: is known although the store's answer was lost, and the batch was found in the log", async () => {
     const writer = await new Writer().begin("run_a");
     writer.store.plan("append", 1, { kind: "lose-answer" });
     await writer.submit({ ...cancelSession, once }).catch(() => {});

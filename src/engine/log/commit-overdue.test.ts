@@ -1,4 +1,4 @@
-// A store that does not answer an append: how long its callers wait, and what a late answer still changes.
+// A store that does not answer an append: how long its callers wait, and the effect of a late answer.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -19,7 +19,7 @@ import { settled } from "../../testing/manual-clock.ts";
 const NO_ANSWER = { code: "unavailable", message: "The store has not answered within 5 seconds." };
 const STOPPED = { code: "unavailable", hint: STOP_UNRECORDED };
 
-/** The next append hangs, and its answer is what the gate is opened with; it is written when that is "written". */
+/** The next append hangs. The gate opens with its answer; the batch is written if that is "written". */
 function hang(writer: Writer): Gate<Appended | Error | "written"> {
   const late = new Gate<Appended | Error | "written">();
   const append = writer.log.append.bind(writer.log);
@@ -32,7 +32,7 @@ function hang(writer: Writer): Gate<Appended | Error | "written"> {
   return late;
 }
 
-/** A writer whose batch is overdue, and whose log cannot be read yet; `read` opens the log. */
+/** A writer whose batch has timed out, and whose log cannot be read yet; `read` opens the log. */
 async function overdue(submit: (writer: Writer) => void, ...runs: readonly ("run_1" | "run_2")[]) {
   const writer = await new Writer().begin(...runs);
   const late = hang(writer);
@@ -56,7 +56,7 @@ describe("an append without an answer", () => {
     expect(writer.clock.pending).toEqual([]);
   });
 
-  test("is waited for 5 s: then every caller is answered, and stops are kept", async () => {
+  test("times out after 5 s: then every caller gets an error, and stops are kept", async () => {
     const writer = await new Writer().begin("run_1", "run_2");
     await writer.submit({ type: "start" });
     hang(writer);
@@ -84,7 +84,7 @@ describe("an append without an answer", () => {
     expect(writer.notices).toMatchObject([{ type: "store", code: "unavailable" }]);
   });
 
-  test("of several sessions shares one timer with the others, and each is given up in its own time", async () => {
+  test("of several sessions shares one timer with the others, and each times out separately", async () => {
     const writer = await new Writer().begin();
     const other = await new Writer().begin();
     // One `Commit` for both sessions, as in an engine.
@@ -111,8 +111,8 @@ describe("an append without an answer", () => {
   });
 });
 
-describe("the late answer of an overdue append, before the log has been read:", () => {
-  test("`appended`: it is recorded, what was kept behind it is sent, and all is well", async () => {
+describe("the late answer of an append that timed out, before the log has been read:", () => {
+  test("`appended`: it is recorded, kept commands are sent, and the health is `well`", async () => {
     const { writer, late, read } = await overdue((one) => watch(one.submit(accept("run_2"))), "run_1");
     const stop = watch(writer.submit(cancel("run_1")));
     late.open("written");
@@ -127,7 +127,7 @@ describe("the late answer of an overdue append, before the log has been read:", 
     expect(await writer.submit(accept("run_9"))).toMatchObject({ kind: "accepted", ahead: 1 });
   });
 
-  test("`appended`: the end of work in it is answered", async () => {
+  test("`appended`: the end of work in it is resolved", async () => {
     const writer = await new Writer().begin("run_1");
     await writer.submit({ type: "start" });
     const late = hang(writer);
@@ -140,7 +140,7 @@ describe("the late answer of an overdue append, before the log has been read:", 
     expect(ended).toEqual({ is: "answered", value: "recorded" });
   });
 
-  test("`moved`: it is decided again as a whole, on the log as it is, and written once", async () => {
+  test("`moved`: it is decided again as a whole, on the current log, and written once", async () => {
     const submit = (one: Writer): void => void [accept("run_2"), cancel("run_1")].map((it) => watch(one.submit(it)));
     const { writer, late, read } = await overdue(submit, "run_1");
     writer.store.heal();
@@ -148,7 +148,7 @@ describe("the late answer of an overdue append, before the log has been read:", 
     late.open({ kind: "moved", head: 3 });
     read.open();
     await writer.clock.advance(STORE_WAIT_MS);
-    // The caller of `run_2` was answered `unavailable`: it may or may not have been written.
+    // The caller of `run_2` got `unavailable`: it may or may not have been written.
     expect(waiting(writer.lane.durable)).toBe("run_9 run_2");
     expect((await writer.types()).slice(3)).toEqual(["run.accepted", "run.settled"]);
     expect(writer.lane.health.kind).toBe("well");
@@ -174,7 +174,7 @@ describe("the late answer of an overdue append, before the log has been read:", 
     expect(writer.clock.pending).toEqual([]);
   });
 
-  test("an error: it stays unknown what was written, and the log is read", async () => {
+  test("an error: whether it was written stays unknown, and the log is read", async () => {
     const submit = (one: Writer): void => void [accept("run_2"), cancel("run_1")].map((it) => watch(one.submit(it)));
     const { writer, late, read } = await overdue(submit, "run_1");
     late.open(new Error("The connection was reset."));
@@ -188,7 +188,7 @@ describe("the late answer of an overdue append, before the log has been read:", 
 });
 
 describe("the log has been read, and the append is still without an answer:", () => {
-  test("what was written is answered and not decided again, and the answer changes nothing", async () => {
+  test("written commands are resolved and not decided again, and the answer changes nothing", async () => {
     const writer = await new Writer().begin("run_1");
     await writer.submit({ type: "start" });
     const late = new Gate();
@@ -205,7 +205,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_2"))).toMatchObject({ kind: "accepted", ahead: 0 });
   });
 
-  test("what was not written is sent again as a whole, and the old batch is refused when it arrives", async () => {
+  test("unwritten commands are sent again as a whole, and the old batch is refused when it arrives", async () => {
     const writer = await new Writer().begin("run_1");
     const late = hang(writer);
     const prompt = watch(writer.submit(accept("run_2")));
@@ -220,7 +220,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_3"))).toMatchObject({ kind: "accepted", ahead: 1 });
   });
 
-  test("if the old batch arrives first, the new one is decided again on it, and nothing is written twice", async () => {
+  test("if the old batch arrives first, the new one is decided again, and nothing is written twice", async () => {
     const writer = await new Writer().begin("run_1");
     const late = hang(writer);
     [accept("run_2"), cancel("run_1")].map((command) => watch(writer.submit(command)));
@@ -253,7 +253,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect(await writer.submit(accept("run_2"))).toMatchObject({ kind: "accepted", ahead: 0 });
   });
 
-  test("if it is refused the second time it is still decided: the old batch may land, and is found then", async () => {
+  test("if the second attempt is refused it stays decided: the old batch may be written, and is found", async () => {
     const writer = await new Writer().begin();
     const late = hang(writer);
     watch(writer.submit(accept("run_1")));
@@ -291,7 +291,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     expect((await writer.types()).slice(1)).toEqual(["run.accepted", "session.cancel_requested", "run.settled"]);
   });
 
-  test("G7: an old batch that lands is found as it was sent, although its order has changed since", async () => {
+  test("G7: an old batch is found as it was sent, although its order has changed since", async () => {
     const writer = await new Writer().begin("run_1");
     await writer.submit({ type: "start" });
     await writer.submit({ type: "call", callId: "call_1.1", name: "look", input: null });
@@ -306,7 +306,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     await settled();
     const types = await writer.types();
     await writer.clock.advance(STORE_WAIT_MS);
-    // Decided again, the stop would cover the prompt behind it, and the store would refuse to accept that twice.
+    // Decided again, the stop would cover the later prompt, and the store would refuse to accept that twice.
     expect(await writer.types()).toEqual(types);
     expect(waiting(writer.lane.durable)).toBe("run_2");
     expect(ended).toEqual({ is: "answered", value: "recorded" });
@@ -330,7 +330,7 @@ describe("the log has been read, and the append is still without an answer:", ()
     }
   });
 
-  test("a stop that covered a prompt in doubt stops it, whether that lands before it or after it", async () => {
+  test("a stop that covered a prompt in doubt stops it, whether that is written before it or after it", async () => {
     for (const lands of ["before", "after", "never"]) {
       const writer = await new Writer().begin();
       const late = hang(writer);

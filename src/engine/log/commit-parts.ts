@@ -1,4 +1,4 @@
-// What the writer of the log is made of, and a command before it is decided.
+// The dependencies of the log's writer, and the fields of a command that is not decided yet.
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";

@@ -1,4 +1,4 @@
-// A store in trouble: what is refused at once, what is kept until it is recorded, and what each caller is answered.
+// A failing store: what is refused at once, what is kept until it is recorded, and the answer of each caller.
 import { describe, expect, test } from "vitest";
 import {
   accept,
@@ -28,7 +28,7 @@ async function withLiveRun(): Promise<Writer> {
 }
 
 describe("a store that refuses a batch", () => {
-  test("refuses its prompts, which leave nothing behind, and the program is not kept alive for it", async () => {
+  test("refuses its prompts, which leave nothing behind, and does not keep the program alive", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
     const refused = writer.submit(accept("run_2"));
@@ -53,7 +53,7 @@ describe("a store that refuses a batch", () => {
     expect([decided, writer.reported]).toEqual([[], []]);
     expect(writer.store.calls("append")).toBe(appends);
     await writer.clock.advance(1);
-    // So that a queue that waits for the store is started now.
+    // So that a queue that waits for the store starts now.
     expect(writer.reported).toEqual(["caught up, queue: run_1"]);
     expect(writer.commit.takesCommands(writer.lane)).toBe(true);
     expect(await writer.submit(accept("run_4"))).toMatchObject({ kind: "accepted", ahead: 1 });
@@ -73,13 +73,13 @@ describe("a store that refuses a batch", () => {
     writer.store.heal();
     await writer.clock.advance(2_000);
     expect(await writer.types()).toEqual([...CREATED, "run.accepted", "run.settled"]);
-    // The next trouble begins from the beginning.
+    // The next failure begins with the first pause.
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
     await writer.submit(cancel("run_2")).catch(() => {});
     expect(writer.clock.pending).toEqual([{ inMs: 50, idle: false }]);
   });
 
-  test("has a stop that is received meanwhile decided at once and answered at once, and sends it later", async () => {
+  test("has a stop that is received during the pause decided and answered at once, and sends it later", async () => {
     const writer = await withLiveRun();
     writer.store.always("append", { kind: "fail", code: "store_full" });
     await writer.submit(cancel("run_2")).catch(() => {});
@@ -91,7 +91,7 @@ describe("a store that refuses a batch", () => {
     expect(writer.store.calls("append")).toBe(appends);
   });
 
-  test("keeps the end of a piece of work, and answers it when it is recorded", async () => {
+  test("keeps the end of work, and resolves it when it is recorded", async () => {
     const writer = await withLiveRun();
     writer.store.plan("append", 1, { kind: "fail", code: "store_locked" });
     const ended = watch(writer.submit(settleTurn));
@@ -109,7 +109,7 @@ describe("a store that refuses a batch", () => {
     expect(writer.store.calls("append")).toBe(2);
   });
 
-  test("has a stop that changes nothing not answered as recorded while the stop it repeats is not", async () => {
+  test("does not answer a repeated stop as recorded while the first one is not", async () => {
     const writer = await withLiveRun();
     writer.store.always("append", { kind: "fail", code: "store_full" });
     const first = writer.submit(cancel("run_1"));
@@ -119,7 +119,7 @@ describe("a store that refuses a batch", () => {
 });
 
 describe("the scope of a refusal", () => {
-  test("G33: a stop that is refused for hours does not keep the batches it was refused with", async () => {
+  test("G33: a stop that is refused for hours does not keep the batches it was sent with", async () => {
     const writer = await withLiveRun();
     writer.store.always("append", { kind: "fail", code: "store_full" });
     watch(writer.submit(cancel("run_1")));
@@ -141,7 +141,7 @@ describe("the scope of a refusal", () => {
     expect(writer.clock.pending).toEqual([]);
   });
 
-  test("new: a live run goes on although prompts are refused: its calls are recorded", async () => {
+  test("new: a live run continues although prompts are refused: its calls are recorded", async () => {
     const writer = await withLiveRun();
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
     const call = { type: "call", callId: "call_1.1", name: "build", input: null } as const;
@@ -172,7 +172,7 @@ describe("the scope of a refusal", () => {
     expect(writer.lane.health.kind).toBe("well");
   });
 
-  test("new: a stop that repeats one on its way is not answered before that is recorded", async () => {
+  test("new: a stop that repeats one in flight is not answered before that is recorded", async () => {
     const writer = await withLiveRun();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
@@ -182,7 +182,7 @@ describe("the scope of a refusal", () => {
     expect(writer.lane.flight).toBeDefined();
     const repeated = watch(writer.submit(cancel("run_1")));
     await settled();
-    // A receipt would say `stopping since …`, of a stop that the store may still refuse.
+    // A receipt would report `stopping since …`, of a stop that the store may still refuse.
     expect(repeated.is).not.toBe("answered");
   });
 
@@ -198,7 +198,7 @@ describe("the scope of a refusal", () => {
     expect(waiting(writer.lane.durable)).toBe("");
   });
 
-  test("all: after the pause a prompt is sent with what was kept, which goes alone if that is refused", async () => {
+  test("all: after the pause a prompt is sent with kept commands, or these alone if that is refused", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
     writer.store.plan("append", 2, { kind: "fail", code: "store_full" });
@@ -250,7 +250,7 @@ describe("retries", () => {
     }
   });
 
-  test("keep the program alive only for what is kept", async () => {
+  test("keep the program alive only for kept commands", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.always("append", { kind: "fail", code: "store_full" });
     await writer.submit(accept("run_2")).catch(() => {});
@@ -261,7 +261,7 @@ describe("retries", () => {
   });
 });
 
-describe("a store that does not say what it has written", () => {
+describe("a store that does not report what it has written", () => {
   test("a stop that was written covers nothing that was accepted after it", async () => {
     const writer = await new Writer().begin("run_1");
     const other = await new Writer(writer).begin();
@@ -275,7 +275,7 @@ describe("a store that does not say what it has written", () => {
     expect(writer.reported.at(-1)).toBe("rested");
   });
 
-  test("half of the log is not taken for all of it: what could not be read to its end is read again", async () => {
+  test("an incomplete read of the log is repeated, and not taken for the whole log", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "lose-answer" });
     writer.submit(cancelSession).catch(() => {});
@@ -283,7 +283,7 @@ describe("a store that does not say what it has written", () => {
     writer.store.plan("read", 2, { kind: "fail", code: "unavailable" });
     await writer.clock.advance(50);
     expect(writer.store.calls("read")).toBe(2);
-    // Half of what was read would be what the stop is decided on once more.
+    // The stop would be decided again on half of the log.
     expect(waiting(writer.lane.durable)).toBe("run_1");
     await writer.clock.advance(100);
     expect(waiting(writer.lane.durable)).toBe("run_2");
@@ -314,7 +314,7 @@ describe("a store that does not say what it has written", () => {
     expect(waiting(writer.lane.durable)).toBe("");
   });
 
-  test("the end of a turn that was written is answered as soon as the log has been read", async () => {
+  test("the end of a turn that was written is resolved as soon as the log has been read", async () => {
     const writer = await withLiveRun();
     writer.store.plan("append", 1, { kind: "lose-answer" });
     const ended = watch(writer.submit(settleTurn));
@@ -324,14 +324,14 @@ describe("a store that does not say what it has written", () => {
     expect(ended).toEqual({ is: "answered", value: "recorded" });
   });
 
-  test("what was decided behind the batch in doubt is written, and answered then", async () => {
+  test("commands decided after the batch in doubt are written, and answered then", async () => {
     const writer = await withLiveRun();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "lose-answer" });
     writer.store.plan("append", 2, { kind: "delay", until: late });
     const stopped = watch(writer.submit(cancel("run_1")));
     await Promise.resolve();
-    // The stop is on its way by now.
+    // The stop is in flight by now.
     const ended = watch(writer.submit(settleTurn));
     await writer.clock.advance(50);
     expect([stopped.is, ended.is]).toEqual(["refused", "waiting"]);
@@ -374,7 +374,7 @@ describe("a store that does not say what it has written", () => {
     expect(await writer.submit(accept("run_5"))).toMatchObject({ kind: "accepted", ahead: 0 });
   });
 
-  test("a stop behind the decided end of its run covers nothing, and is not answered as carried out", async () => {
+  test("a stop after the decided end of its run covers nothing, and is not answered as carried out", async () => {
     for (const code of ["store_full", "unavailable"] as const) {
       const writer = await new Writer().begin("run_1");
       await writer.submit({ type: "start" });
@@ -390,7 +390,7 @@ describe("a store that does not say what it has written", () => {
     }
   });
 
-  test("reading proves nothing about writing: if the next batch fails, the pauses go on growing", async () => {
+  test("a successful read does not reset the pauses: if the next batch fails, they keep growing", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.always("append", { kind: "fail", code: "unavailable" });
     await writer.submit(cancel("run_1")).catch(() => {});
@@ -426,7 +426,7 @@ describe("a store that does not say what it has written", () => {
     expect(waiting(writer.lane.durable)).toBe("");
   });
 
-  test("drained() waits until the log has been read and what was kept is written", async () => {
+  test("drained() waits until the log has been read and kept commands are written", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "fail", code: "unavailable" });
     await writer.submit(accept("run_2")).catch(() => {});
@@ -466,7 +466,7 @@ describe("a store that does not say what it has written", () => {
     ["of the run", cancel("run_2")],
     ["of the session", cancelSession],
   ])(
-    "G28: a stop %s that was told as carried out holds, though the interrupt before it is refused",
+    "G28: a stop %s that was reported as carried out holds, although the interrupt before it is refused",
     async (_, stop) => {
       const writer = await new Writer().begin("run_1");
       await writer.submit({ type: "start" });

@@ -38,7 +38,7 @@ describe("a command", () => {
     expect(waiting(writer.lane.durable)).toBe("run_1");
   });
 
-  test("is decided at once behind a batch on its way: a stop covers what is not durable yet", async () => {
+  test("is decided at once while a batch is in flight: a stop covers what is not durable yet", async () => {
     const writer = await new Writer().begin();
     writer.store.plan("append", 1, { kind: "delay-answer", until: new Gate() });
     writer.submit(accept("run_1"));
@@ -63,7 +63,7 @@ describe("a command", () => {
     ]);
   });
 
-  test("that is received while a batch is on its way is in the next one: there is never more than one", async () => {
+  test("that is received while a batch is in flight is in the next one: there is never more than one", async () => {
     const writer = await new Writer().begin();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay-answer", until: late });
@@ -121,7 +121,7 @@ describe("a stop", () => {
     await late;
   });
 
-  test("that changes nothing is reported all the same: it may reach work that is not stopped yet", async () => {
+  test("that changes nothing is reported as well: it may reach work that is not stopped yet", async () => {
     const writer = await new Writer().begin("run_1");
     await writer.submit({ type: "start" });
     await Promise.all([writer.submit(cancel("run_1")), writer.submit(cancel("run_1"))]);
@@ -168,7 +168,7 @@ describe("a barrier", () => {
     expect(writer.reported).toEqual(["rested"]);
   });
 
-  test("is rejected at once while the store is in trouble, and when the session is lost", async () => {
+  test("is rejected at once while the store fails, and when the session is lost", async () => {
     const writer = await new Writer().begin("run_1");
     writer.store.plan("append", 1, { kind: "fail", code: "store_full" });
     const lost = writer.submit(edit("run_1"));
@@ -181,7 +181,7 @@ describe("a barrier", () => {
   });
 });
 
-test("drained() resolves when nothing is pending and no batch is on its way", async () => {
+test("drained() resolves when nothing is pending and no batch is in flight", async () => {
   const writer = await new Writer().begin();
   await writer.commit.drained(writer.lane);
   const late = new Gate();
@@ -271,7 +271,7 @@ describe("the lease", () => {
     const stops = [writer.submit(cancel("run_2")), writer.submit(accept("run_4"))].map(watch);
     await settled();
     stops.push(watch(writer.submit(cancelSession)));
-    // Repeated: covers what is still there.
+    // Repeated: covers what is left.
     stops.push(watch(writer.submit(accept("run_5"))));
     writer.commit.fence(writer.lane);
     await settled();
@@ -279,7 +279,7 @@ describe("the lease", () => {
     expect(writer.kept).toEqual(["run_2", "run_1", "run_3", "run_4"].map((id) => cancel(id as "run_1")));
   });
 
-  test("when it is lost in the middle of trouble, stops that were kept are handed over", async () => {
+  test("when it is lost while the store fails, kept stops are handed over", async () => {
     const writer = await new Writer().begin("run_1", "run_2");
     writer.store.always("append", { kind: "fail", code: "store_full" });
     await writer.submit(cancel("run_1")).catch(() => {});
@@ -298,7 +298,7 @@ describe("the lease", () => {
     expect(writer.kept).toEqual([]);
   });
 
-  test("when it is lost, a batch on its way that lands all the same is reported to followers", async () => {
+  test("when it is lost, a batch in flight that is written after all is reported to followers", async () => {
     const writer = await new Writer().begin();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay", until: late });
@@ -361,7 +361,7 @@ describe("a writer that was slower than another", () => {
     expect(waiting(writer.lane.durable)).toBe("run_9");
   });
 
-  test("reports nothing if its session is let go while it reads", async () => {
+  test("reports nothing if its session is unloaded while it reads", async () => {
     const writer = await new Writer().begin();
     await new Writer(writer).begin("run_9");
     const late = new Gate();
@@ -382,7 +382,7 @@ describe("leave()", () => {
     ...{ code: "unavailable", message: "Belay has closed before the store answered for session ses_1." },
   };
 
-  test("answers every caller with what is known: what was sent may have been written, the rest was not", async () => {
+  test("rejects every caller: what was sent may have been written, the rest was not", async () => {
     const writer = await new Writer().begin();
     const late = new Gate();
     writer.store.plan("append", 1, { kind: "delay-answer", until: late });
@@ -406,7 +406,7 @@ describe("leave()", () => {
     expect(await writer.types()).toEqual(["session.created", "run.accepted"]);
   });
 
-  test("answers a kept end of work with `unavailable` if the batch before it is in doubt", async () => {
+  test("rejects a kept end of work with `unavailable` if the batch before it is in doubt", async () => {
     const writer = await new Writer().begin("run_1");
     await writer.submit({ type: "start" });
     writer.store.plan("append", 1, { kind: "lose-answer" });
@@ -421,7 +421,7 @@ describe("leave()", () => {
     ["moved", () => Promise.resolve({ kind: "moved", head: 2 })],
     ["fenced", () => Promise.resolve({ kind: "fenced" })],
     ["taken", () => Promise.resolve({ kind: "taken", runs: [] })],
-  ])("ignores an answer of the store that comes later: %s", async (_, answer) => {
+  ])("ignores a late answer of the store: %s", async (_, answer) => {
     const writer = await new Writer().begin();
     const late = new Gate();
     writer.log.append = () => late.opened.then(answer);

@@ -1,11 +1,11 @@
 // The only writer of the log. Every command becomes events here, in the tick in which it arrives.
 //
 // Invariants
-// 1. A command is decided when it is received. What only the store knows comes back from the append: a key that is
-//    taken, a head that has moved. Then the batch is decided again.
+// 1. A command is decided when it is received. What only the store knows (a key that is taken, a head that has moved)
+//    comes back from the append, and the batch is decided again.
 // 2. A command is answered when the events behind its answer are durable. Every wait for the store is bounded.
 // 3. A refused command leaves nothing behind, neither in memory nor in the log.
-// 4. A stop and the end of a piece of work are never refused for trouble of the store: they are kept until recorded.
+// 4. Stops and ends of work are never refused because the store fails: they are kept until they are recorded.
 import { ControlError, toControlError } from "../../core/errors.ts";
 import { COMMIT_ATTEMPTS_MAX, MEMO_MS } from "../../core/limits.ts";
 import type { Answer, Command } from "../../core/model/command.ts";
@@ -51,7 +51,7 @@ export class Commit {
   readonly #clock: Clock;
   readonly #notify: Notify;
   readonly #then: CommitListener; // @fault told-before-durable:then
-  // No caller waits longer for the store. Its answer still counts when it comes.
+  // Batches with a timeout for their callers. A late answer of the store still counts.
   readonly #unanswered: UnansweredBatches;
   #stopped = false;
 
@@ -72,13 +72,13 @@ export class Commit {
     for (const lane of lanes) lane.cancelRetry();
   }
 
-  /** Belay has closed: every caller that still waits is answered. What was sent may have been written. */
+  /** Belay has closed: rejects every caller that still waits. Batches that were sent may have been written. */
   leave(lanes: Iterable<SessionState>): void {
     for (const lane of lanes) {
       const unclear = lane.health.kind === "unknown";
       for (const entry of lane.flight?.entries ?? []) entry.reject(unanswered(lane.id));
       for (const entry of lane.takeUnsent()) entry.reject(unclear ? unanswered(lane.id) : closing());
-      // An answer of the store that still comes has no consequences.
+      // A late answer of the store has no consequences.
       lane.phase = "gone"; // @fault late-answer-goes-on
       lane.flight = undefined;
       lane.releaseWaiters();
@@ -101,7 +101,7 @@ export class Commit {
     });
   }
 
-  /** The log has grown without this lane: it reads on with a batch, or, if the store refuses that, after its pause. */
+  /** Another writer has extended the log: reads on with a batch, or after a pause if the store refuses that. */
   readOn(lane: SessionState): void {
     this.barrier(lane, "snapshot").catch(() => {
       if (lane.phase !== "ready" || lane.health.kind !== "refusing") return;
@@ -110,7 +110,7 @@ export class Commit {
     });
   }
 
-  /** Resolves when nothing of this lane is on its way to the store, even if more was decided meanwhile. */
+  /** Resolves when nothing of this lane is in flight, even if more is decided meanwhile. */
   // @fault stop-behind-a-batch:drained
   drained(lane: SessionState): Promise<void> {
     const isDrained = lane.pending.length === 0 && lane.flight === undefined && lane.health.kind !== "unknown";
@@ -120,10 +120,10 @@ export class Commit {
     });
   }
 
-  /** Whether commands about what has begun are taken now. */
+  /** Whether commands of running work are accepted now. */
   takesCommands = (lane: SessionState): boolean => takesCommands(lane.health, this.#clock.elapsed());
 
-  /** The lane is loaded: what was received meanwhile is decided, in order, before anything begins. */
+  /** The lane is loaded: decides the commands received meanwhile, in order, before anything begins. */
   loaded(lane: SessionState): void {
     const { received } = lane;
     lane.received = [];
@@ -146,7 +146,7 @@ export class Commit {
   #keep(lane: SessionState, entry: Pending, health: Exclude<Health, { kind: "well" }>): void {
     this.#decide(lane, entry);
     if (maySend(health, this.#clock.elapsed())) return;
-    // An answer that needs no record is true now; any other is given when it is recorded.
+    // An answer that needs no record is given now; any other when it is recorded.
     const isOnly = lane.flight === undefined && lane.pending.length === 1 && health.kind === "refusing";
     if (isOnly && entry.events.length + entry.memos.length === 0) {
       lane.pending = [];
@@ -175,7 +175,7 @@ export class Commit {
       lane.pending.push(entry);
       entry.decided?.(entry.answer);
     } catch (error) {
-      // A contradiction in the state neither takes the worker down nor leaves the caller waiting.
+      // A contradiction in the state neither ends the worker nor leaves the caller waiting.
       this.#notify({ type: "bug", session: lane.id, error });
       entry.reject(toControlError(error));
     }
@@ -192,7 +192,7 @@ export class Commit {
     lane.decided = memos.length === 0 ? next : { ...next, memos: next.memos.with(memos, now) };
   }
 
-  /** In a microtask, so that what is decided in one tick is one batch. */
+  /** In a microtask, so that all decisions of one tick are one batch. */
   #flushSoon(lane: SessionState): void {
     queueMicrotask(() => this.#flush(lane));
   }
@@ -233,8 +233,8 @@ export class Commit {
     const { kind } = appended;
     if (kind !== "appended") flight.isUnwritten = true; // @fault late-batch-not-read
     if (lane.flight !== flight) {
-      // It was given up on and sent again since: the batch sent after it finds it in the log. A lane that is gone
-      // sends no more, so the one loaded after it reads the log.
+      // It timed out and was sent again since: the later batch finds it in the log. A lane that is gone sends no more,
+      // so the lane loaded after it reads the log.
       if (kind === "appended" && lane.phase === "gone") this.#then.landedLate(lane.id, appended.head);
       return;
     }
@@ -244,7 +244,7 @@ export class Commit {
     else if (kind === "fenced") this.fence(lane);
     else if (kind === "moved") void this.#moved(lane, flight);
     else {
-      // Decided again with what the store knows: keys that have a run, memos of another worker, too many memos.
+      // Decided again with the store's knowledge: keys that have a run, memos of another worker, too many memos.
       this.#known(lane);
       const entries = [...flight.entries, ...lane.pending];
       this.#again(lane, learn(lane, { entries, known: appended, now: this.#clock.elapsed() }));
@@ -272,7 +272,7 @@ export class Commit {
     else this.#rest(lane);
   }
 
-  /** Another writer was faster: read on, and decide everything again that was decided on an old log. */
+  /** Another writer was faster: reads on, and decides everything again that was decided on the old head. */
   async #moved(lane: SessionState, flight: Flight): Promise<void> {
     lane.moves += 1;
     try {
@@ -286,12 +286,12 @@ export class Commit {
       this.#again(lane, answerWritten(lane, flight.entries, { news, now: this.#clock.elapsed() }));
     } catch (error) {
       if (lane.phase === "gone" || lane.flight !== flight) return;
-      // The batch is kept until the log is read: an earlier sending of it may be what the log has moved by.
+      // The batch is kept until the log is read: the log may contain an earlier attempt of it.
       this.#failed(lane, toControlError(error), "unread");
     }
   }
 
-  /** The log has been read. That proves nothing about writing: if the next batch fails, the pauses go on growing. */
+  /** The log has been read, which does not prove that it can be written: pauses keep growing until a batch succeeds. */
   #known(lane: SessionState): void {
     if (lane.health.kind !== "unknown") return;
     lane.health = { ...lane.health, kind: "refusing", scope: "new", until: 0 };
@@ -314,7 +314,7 @@ export class Commit {
     if (lane.pending.length === 0) this.#rest(lane);
   }
 
-  /** The store could not. `unread`: the log has moved on and could not be read. */
+  /** The store failed. `unread`: the log has moved on and could not be read. */
   #failed(lane: SessionState, error: ControlError, log: "read" | "unread" = "read"): void {
     this.#notify({ type: "store", session: lane.id, code: error.code, message: error.message });
     const { flight } = lane;
@@ -347,7 +347,7 @@ export class Commit {
     if (this.#stopped || lane.health.kind === "well") return;
     const pause = Math.max(0, lane.health.until - this.#clock.elapsed());
     lane.cancelRetry();
-    // Only what is kept keeps the program alive.
+    // Only kept commands keep the program alive.
     const kind = lane.pending.length === 0 && lane.health.kind === "refusing" ? "idle" : undefined;
     lane.retry = this.#clock.after(pause, () => void this.#retry(lane), kind); // @fault never-tried-again
   }
@@ -358,12 +358,12 @@ export class Commit {
     if (lane.health.kind === "unknown") return this.#resolve(lane);
     // A timer may fire a fraction of a millisecond early: the pause is over when it does.
     lane.health = { ...lane.health, until: Math.min(lane.health.until, this.#clock.elapsed()) };
-    // What is kept goes first, by itself: what else the state demands follows when it has landed.
+    // Kept commands are sent first, alone; other demands of the state follow when they are written.
     this.#flush(lane);
     this.#then.caughtUp(lane);
   }
 
-  /** Reads the log, and so learns what became of the batch in doubt. */
+  /** Reads the log, which shows whether the batch in doubt was written. */
   async #resolve(lane: SessionState): Promise<void> {
     const { flight, health } = lane;
     let news: readonly Recorded[];
@@ -376,16 +376,16 @@ export class Commit {
     if (lane.phase !== "ready" || lane.health !== health || lane.flight !== flight) return;
     this.#known(lane);
     this.#note(lane, news);
-    // What the store has not answered may still be written. Sent again as a whole, it is written once in any case.
+    // A batch without an answer may still be written. Sent again as a whole, it is written once in any case.
     const sent = (flight?.entries ?? []).filter((entry) => isLasting(entry) || mayLand(entry));
     this.#again(lane, answerWritten(lane, sent, { news, now: this.#clock.elapsed() }));
   }
 
-  /** Another worker drives this lane, or may soon: every caller that waits for it here is rejected. */
+  /** Another worker drives this lane, or may soon: rejects every caller that waits for it here. */
   fence(lane: SessionState): void {
     const entries = [...(lane.flight?.entries ?? []), ...lane.takeUnsent()];
     lane.phase = "gone";
-    // What is on its way may still land, and is then passed on to followers.
+    // A batch in flight may still be written, and is then passed on to followers.
     if (lane.flight !== undefined) lane.flight.entries = [];
     lane.cancelRetry();
     for (const entry of entries) entry.reject(drivenByAnother(lane.id));

@@ -40,7 +40,7 @@ describe("G31: a follower that does not read", () => {
   test("costs each delta constant time, however many wait", () => {
     const buffer = new DeltaBuffer();
     const added = 20_000;
-    // From another place each time: none continues the one before it.
+    // From another position each time: no delta continues the one before it.
     const work = arrayWork(() => {
       for (let index = 0; index < added; index += 1) buffer.add(delta("x".repeat(100), 1, 1_000 * index), 1);
     });
@@ -48,7 +48,7 @@ describe("G31: a follower that does not read", () => {
     expect(work).toBeLessThan(4 * added);
   });
 
-  test("takes what waits for many events in time that grows with what is taken", () => {
+  test("takes the deltas before many events in time that grows with their number", () => {
     const buffer = new DeltaBuffer();
     for (let seq = 1; seq <= 500; seq += 1) buffer.add(delta("piece", 1, 1_000 * seq), seq);
     const work = arrayWork(() => {
@@ -58,7 +58,7 @@ describe("G31: a follower that does not read", () => {
     expect(work).toBeLessThan(4 * 500);
   });
 
-  test("has small pieces that continue each other merged, so that they take little more than their text", () => {
+  test("has small adjacent deltas merged, so that they take little more than their text", () => {
     const buffer = new DeltaBuffer();
     const said = emit(buffer, 10_000);
     const kept = buffer.take();
@@ -81,7 +81,7 @@ describe("G31: a follower that does not read", () => {
     expect(kept.length / 4 + buffer.dropped).toBe(100_000);
   });
 
-  test("has nothing merged across turns, kinds, events or holes", () => {
+  test("has nothing merged across turns, kinds, events or gaps", () => {
     const buffer = new DeltaBuffer();
     for (let index = 0; index < 64; index += 1) buffer.add(delta("x", 9, 2 * index), 1);
     const reasoning: Delta = {
@@ -107,7 +107,7 @@ describe("G31: a follower that does not read", () => {
   });
 });
 
-test("a follower that keeps up gets every piece as it was emitted", () => {
+test("a fast follower gets every delta as it was emitted", () => {
   const buffer = new DeltaBuffer();
   for (let index = 0; index < 200; index += 1) {
     const pieces = [delta("a", 1, 2 * index), delta("b", 1, 2 * index + 1)];
@@ -116,14 +116,14 @@ test("a follower that keeps up gets every piece as it was emitted", () => {
   }
 });
 
-test("G31: a single piece larger than the limit is dropped", () => {
+test("G31: a single delta larger than the limit is dropped", () => {
   const buffer = new DeltaBuffer();
   buffer.add(delta("x".repeat(DELTA_BYTES_MAX)), 1);
   expect(buffer.take()).toEqual([]);
   expect(buffer.dropped).toBe(1);
 });
 
-test("G31: what has been taken or forgotten makes room; what is left still counts", () => {
+test("G31: taken and forgotten deltas make room; the others still count", () => {
   const buffer = new DeltaBuffer();
   const nearHalf = (turn: number) => delta(String(turn).repeat(DELTA_BYTES_MAX / 4 - 200), turn);
   buffer.add(nearHalf(1), 1);
@@ -139,7 +139,7 @@ test("G31: what has been taken or forgotten makes room; what is left still count
   expect(buffer.dropped).toBe(1);
 });
 
-test("what a turn said that is in the log by now is forgotten; what other turns said is kept", () => {
+test("deltas of a turn that is in the log by now are dropped; those of other turns are kept", () => {
   const buffer = new DeltaBuffer();
   const progress: Delta = { type: "progress", runId: "run_a", callId: "call_a.1", data: 1 };
   for (const one of [delta("old", 1), progress, delta("new", 2)]) buffer.add(one, 1);
@@ -147,7 +147,7 @@ test("what a turn said that is in the log by now is forgotten; what other turns 
   expect(buffer.take()).toEqual([progress, delta("new", 2)]);
 });
 
-test("a delta stands between the events between which it was emitted", () => {
+test("a delta comes between the events between which it was emitted", () => {
   const buffer = new DeltaBuffer();
   buffer.add(delta("first"), 4);
   buffer.add(delta("second"), 5);

@@ -3,8 +3,8 @@
 // Invariants
 // 1. Bounded: beyond `DELTA_BYTES_MAX` the oldest are dropped and counted. Nothing is rebuilt from deltas.
 // 2. A delta takes constant time, however many wait.
-// 3. A follower that keeps up gets every piece as it was emitted. For one that is behind, pieces that continue each
-//    other are merged: many small ones would take far more memory than their text.
+// 3. A fast follower gets every delta as it was emitted. For a slow one, adjacent deltas are merged: many small ones
+//    would take far more memory than their text.
 
 import { DELTA_BYTES_MAX, DELTA_MERGED_BYTES } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
@@ -20,14 +20,14 @@ interface Piece {
   bytes: number;
   /** The texts of the deltas that were merged into it. */
   more: string[] | undefined;
-  /** Where its text ends in the turn: the `from` of the delta that continues it. */
+  /** The end of its text in the turn: the `from` of the delta that continues it. */
   end: number;
 }
 
-/** This many wait for a follower before it counts as behind. */
+/** A follower is slow when this many deltas wait for it. */
 const BEHIND = 64;
 
-/** What a waiting piece takes besides its text: its delta, its ids and its place in the queue. */
+/** The memory of a waiting delta besides its text: its object, its ids and its place in the queue. */
 const PIECE_BYTES = 256;
 
 export class DeltaBuffer {
@@ -49,7 +49,7 @@ export class DeltaBuffer {
     return this.#waiting.length === 0;
   }
 
-  /** Drops what these turns have said: the log has it by now. */
+  /** Drops the deltas of these turns, whose text is in the log by now. */
   forget(turns: ReadonlySet<TurnId>): void {
     if (this.empty || turns.size === 0) return;
     const waiting = this.#waiting;
@@ -62,7 +62,7 @@ export class DeltaBuffer {
     }
   }
 
-  /** Takes what belongs before the event at `seq`; without one, all there is. */
+  /** Takes the deltas before the event at `seq`; without one, all. */
   take(seq: Seq = Number.POSITIVE_INFINITY): readonly Delta[] {
     const first = this.#waiting.at(0);
     if (first === undefined || first.at >= seq) return NONE;
@@ -81,7 +81,7 @@ export class DeltaBuffer {
     this.#bytes += bytes;
   }
 
-  /** False: it is a piece of its own. */
+  /** False: the delta cannot be merged. */
   #merge(delta: TextDelta, at: Seq, bytes: number): boolean {
     const last = this.#waiting.last;
     if (last === undefined || this.#waiting.length < BEHIND || !continues(last, delta, at)) return false;

@@ -1,4 +1,4 @@
-// Providers quote in their errors what they were sent. No key of theirs is recorded.
+// Providers quote the request in their errors. None of their keys is recorded.
 import { expect, test } from "vitest";
 import type { Notice } from "../../ports/hooks.ts";
 import { openBelay } from "../../sdk/belay.ts";

@@ -1,21 +1,21 @@
-// Error texts, before they are recorded. Providers quote in their errors what they were sent, and that may be a key.
+// Redacts error texts before they are recorded. Providers quote the request in their errors, which may contain a key.
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { Command } from "../../core/model/command.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import { withoutTokens } from "../../core/token-patterns.ts";
 import type { Notify } from "../../ports/hooks.ts";
 
-/** A text without the secrets in it. */
+/** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
 
 /**
- * Redacts with a function of the host that may fail. Nothing is kept of a text then: to record it as it came would
- * record what was to be removed, and to throw would lose the end of a run.
+ * Redacts with a function of the host that may fail. If it does, the whole text is replaced: recording it unchanged
+ * would record the secret, and throwing would lose the end of a run.
  */
 export class ErrorTexts {
   readonly #redact: Redact | undefined;
   readonly #notify: Notify;
-  /** Reported once: it would fail on every error of every run. */
+  /** Reported once, because it would fail on every error of every run. */
   #hasFailed = false;
 
   constructor(redact: Redact | undefined, notify: Notify) {
@@ -32,7 +32,7 @@ export class ErrorTexts {
     try {
       const clean: unknown = redact(text);
       if (typeof clean === "string") return clean;
-      // Its type does not allow a promise; an async function is passed all the same.
+      // Its type does not allow a promise, but an async function may be passed anyway.
       if (clean instanceof Promise) clean.catch(() => {});
       this.#failed(session, new TypeError("`redact` returned no text."));
     } catch (error) {
@@ -51,7 +51,7 @@ interface Failed {
   readonly message: string;
 }
 
-/** The same command, with its error texts redacted. What was said, asked and returned stays as it is. */
+/** The command with its error texts redacted. Prompts, questions and results are unchanged. */
 function redacted<C extends Command>(command: C, redact: Redact = withoutTokens): C {
   const clean = <F extends Failed>(failed: F): F => ({ ...failed, message: redact(failed.message) });
   const cleanOutcome = (outcome: Outcome): Outcome => {
@@ -70,7 +70,7 @@ function redacted<C extends Command>(command: C, redact: Redact = withoutTokens)
         ? command
         : { ...command, end: { ...ask.end, failed: clean(ask.end.failed) } };
     case "ask":
-      // Why it could not be told whether this needs an approval stands in the note.
+      // The note may contain the error of an approval callback that threw.
       return ask.about.kind === "question" || ask.about.note === undefined
         ? command
         : { ...command, about: { ...ask.about, note: redact(ask.about.note) } };

@@ -1,4 +1,4 @@
-// The live end of a session: what it keeps for followers is bounded, whatever they do.
+// The feed of a session: what it keeps for followers is bounded, whatever they do.
 import { expect, test } from "vitest";
 import { arrayWork } from "../../../test/fixtures/array-work.ts";
 import { openTestBelay } from "../../../test/fixtures/belay.ts";
@@ -18,7 +18,7 @@ const event = (seq: number, text = ""): Recorded => ({
   ...{ text, seq, at: 1 },
 });
 
-test("a follower of a run from its prompt on hears every delta, in its place, however fast the run is", async () => {
+test("a follower from the prompt on gets every delta, in its place, however fast the run is", async () => {
   const { belay } = await openTestBelay({
     talk: (turn) => {
       turn.emit("Hel");
@@ -33,7 +33,7 @@ test("a follower of a run from its prompt on hears every delta, in its place, ho
   expect(heard).toEqual([...before, "Hel", "lo", "turn.settled", "run.settled"]);
 });
 
-test("G31: the tail kept for all followers together is bounded; a follower before it is sent to the store", () => {
+test("G31: the tail that all followers share is bounded; a follower before it must read the store", () => {
   const feeds = new Feeds();
   const { feed } = feeds.subscribe("ses_a", "without");
   const last = 3 * TAIL_EVENTS_MAX + 7;
@@ -47,7 +47,7 @@ test("G31: the tail kept for all followers together is bounded; a follower befor
   ]);
 });
 
-test("G31: the tail is bounded in bytes, and an event that is too large for it is left to the store", () => {
+test("G31: the tail is bounded in bytes, and an event that is too large for it must be read from the store", () => {
   const feeds = new Feeds();
   const { feed } = feeds.subscribe("ses_a", "without");
   for (let seq = 1; seq <= 100; seq += 1) feeds.push("ses_a", [event(seq, "x".repeat(20_000))]);
@@ -71,7 +71,7 @@ test("G31: an event costs constant time, however much is kept", () => {
   expect(work).toBeLessThan(4 * events);
 });
 
-test("a batch of very many events is taken in", () => {
+test("a batch of very many events is accepted", () => {
   const feeds = new Feeds();
   const { feed } = feeds.subscribe("ses_a", "without");
   feeds.push(
@@ -81,7 +81,7 @@ test("a batch of very many events is taken in", () => {
   expect(feed.after(199_999)).toEqual([event(200_000)]);
 });
 
-test("followers of one session share what is kept, and one that leaves takes nothing from the other", () => {
+test("followers of one session share the tail, and one that leaves does not affect the others", () => {
   const feeds = new Feeds();
   const [first, second] = [feeds.subscribe("ses_a", "without"), feeds.subscribe("ses_a", "without")];
   feeds.push("ses_a", [event(1)]);
@@ -102,12 +102,12 @@ test("a session without followers keeps nothing", {
   feeds.unsubscribe("ses_a", old);
   expect(feeds.size).toBe(0);
   expect(feeds.subscribe("ses_a", "without").feed.after(0)).toEqual([]);
-  // The one that left before has no part in the new feed.
+  // The one that left before is not part of the new feed.
   feeds.unsubscribe("ses_a", old);
   expect(feeds.size).toBe(1);
 });
 
-test("a follower that must read the store is woken, and finds nothing here", async () => {
+test("a follower that must read the store is woken, and the feed is empty", async () => {
   const feeds = new Feeds();
   const subscriber = feeds.subscribe("ses_a", "without");
   const { feed } = subscriber;
@@ -118,7 +118,7 @@ test("a follower that must read the store is woken, and finds nothing here", asy
   expect([feed.resets, feed.after(0), feed.covers(0)]).toEqual([1, [], false]);
 });
 
-test("a follower that waits is woken by events, by deltas if it wants them, and by its own end", async () => {
+test("a waiting follower is woken by events, by deltas if it wants them, and by its own end", async () => {
   const feeds = new Feeds();
   const without = feeds.subscribe("ses_a", "without");
   const waits = watch(without.woken());
@@ -149,7 +149,7 @@ test("a follower that has left is not woken any more", async () => {
   expect(waits.is).toBe("waiting");
 });
 
-test("G31: followers that stopped reading delay neither the run nor those who read", async () => {
+test("G31: followers that stopped reading delay neither the run nor other followers", async () => {
   const { belay } = await openTestBelay({
     flood: (turn) => {
       for (let index = 0; index < 500; index += 1) turn.emit("y".repeat(1024));
@@ -163,7 +163,7 @@ test("G31: followers that stopped reading delay neither the run nor those who re
   const seen: number[] = [];
   for await (const one of run) if ("seq" in one) seen.push(one.seq);
   expect(seen).toEqual([2, 3, 4, 5, 6]);
-  // Whoever wakes up later has missed no event.
+  // A follower that wakes up later has missed no event.
   for (const sleeper of sleepers) {
     const late: number[] = [];
     for await (const one of sleeper) {

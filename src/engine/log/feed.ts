@@ -1,9 +1,9 @@
-// The live end of sessions that have followers: their latest events, and deltas. Droppable; the log has everything.
+// The latest events and deltas of sessions that have followers. A cache: the log has everything.
 //
 // Invariants
 // 1. A session without followers keeps nothing here.
-// 2. What is kept for all followers of a session is bounded in number and in bytes, whatever events carry.
-// 3. An event or delta costs constant time for each follower, however much waits for it.
+// 2. What is kept for all followers of a session is bounded in number and in bytes.
+// 3. An event or delta costs constant time for each follower, however many wait for it.
 
 import { TAIL_BYTES_MAX, TAIL_EVENTS_MAX } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
@@ -17,7 +17,7 @@ export class Feeds {
   readonly #feeds = new Map<SessionId, Feed>();
   closed = false;
 
-  /** How many sessions have followers. */
+  /** Number of sessions with followers. */
   get size(): number {
     return this.#feeds.size;
   }
@@ -31,14 +31,14 @@ export class Feeds {
     return feed.subscribe(deltas);
   }
 
-  /** Removes it, and the feed with its last subscriber. Does nothing the second time. */
+  /** Removes a subscriber, and the feed with its last one. Idempotent. */
   unsubscribe(session: SessionId, subscriber: Subscriber): void {
     const { feed } = subscriber;
     feed.unsubscribe(subscriber);
     if (feed.followers === 0 && this.#feeds.get(session) === feed) this.#feeds.delete(session);
   }
 
-  /** Ends every following. */
+  /** Ends all subscriptions. */
   closeAll(): void {
     this.closed = true;
     for (const feed of this.#feeds.values()) feed.wake();
@@ -48,7 +48,7 @@ export class Feeds {
     this.#feeds.get(session)?.push(events);
   }
 
-  /** What was recorded meanwhile did not come by here: followers must read the store. */
+  /** Events may have been recorded that did not pass through here: followers must read the store. */
   reset(session: SessionId): void {
     this.#feeds.get(session)?.reset();
   }
@@ -58,7 +58,7 @@ export class Feeds {
     this.#feeds.get(session)?.remove();
   }
 
-  /** `at`: the last position that is durable; the delta belongs right after it. */
+  /** `at`: the last durable position; the delta comes right after it. */
   delta(session: SessionId, delta: Delta, at: Seq): void {
     this.#feeds.get(session)?.delta(delta, at);
   }
@@ -72,11 +72,11 @@ interface Kept {
 export class Feed {
   /** Its session was deleted. */
   removed = false;
-  /** How often something may have been missed. */
+  /** Number of times that events may have been missed. */
   resets = 0;
   readonly #tail = new Fifo<Kept>();
   #bytes = 0;
-  /** The position of the first event that is kept, or of the next one. Undefined: none has come in yet. */
+  /** The position of the first event that is kept, or of the next one. Undefined: none has arrived yet. */
   #first: Seq | undefined = undefined;
   readonly #subscribers = new Set<Subscriber>();
 
@@ -117,12 +117,12 @@ export class Feed {
     for (const subscriber of this.#subscribers) subscriber.delta(delta, at);
   }
 
-  /** Whether everything after `after` has come in here, so that the store need not be asked for it. */
+  /** Whether everything after `after` has arrived here, so that the store need not be read. */
   covers(after: Seq): boolean {
     return this.#first !== undefined && this.#first <= after + 1;
   }
 
-  /** What has come in after `after`. Undefined: some of it is not here any more; the store has it. */
+  /** The events after `after`. Undefined: some of them are no longer cached, and must be read from the store. */
   after(after: Seq): readonly Recorded[] | undefined {
     const first = this.#first;
     if (first === undefined || after + 1 >= first + this.#tail.length) return NONE;
@@ -148,7 +148,7 @@ export class Feed {
 
 const NONE: readonly Recorded[] = [];
 
-/** One follower: it is woken by what comes in, and has deltas of its own if it wants them. */
+/** One follower: it is woken by new events, and has a buffer of deltas if it wants them. */
 export class Subscriber {
   readonly feed: Feed;
   readonly deltas: DeltaBuffer | undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Fifo } from "./fifo.ts";
 
-test("gives items back in the order in which they were pushed, however pushes and shifts are mixed", () => {
+test("returns items in the order in which they were pushed, however pushes and shifts are mixed", () => {
   const fifo = new Fifo<number>();
   const model: number[] = [];
   let next = 0;

@@ -1,6 +1,6 @@
-// A first-in, first-out queue. `Array.shift()` moves every element that is left; this one moves none.
+// A first-in, first-out queue. `Array.shift()` moves all remaining elements; this one moves none.
 
-/** Every operation takes constant time, on average over many. What was shifted out is not referenced any more. */
+/** Every operation takes amortised constant time. Elements that were shifted out are not referenced any more. */
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
@@ -9,7 +9,7 @@ export class Fifo<T> {
     return this.#items.length - this.#head;
   }
 
-  /** The oldest is at 0. */
+  /** The oldest element is at 0. */
   at(index: number): T | undefined {
     return this.#items[this.#head + index];
   }
@@ -27,7 +27,7 @@ export class Fifo<T> {
     const item = this.#items[this.#head];
     this.#items[this.#head] = undefined;
     this.#head += 1;
-    // Moving what is left pays off once at least as much was shifted out.
+    // Compacting pays off once at least half of the array was shifted out.
     if (this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
@@ -35,9 +35,9 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Those from `index` on, oldest first. */
+  /** The elements starting at `index`, oldest first. */
   from(index: number): T[] {
-    // Between head and end there are only items.
+    // All slots between head and end are filled.
     return this.#items.slice(this.#head + index) as T[];
   }
 

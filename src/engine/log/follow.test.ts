@@ -1,4 +1,4 @@
-// What a follower is given: every event once, in order, with what was said between them.
+// What a follower receives: every event once, in order, with the deltas between them.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { watch } from "../../../test/fixtures/commit.ts";
@@ -30,7 +30,7 @@ const delta = (text: string, number = 1): Delta => ({
   ...{ text, from: 0 },
 });
 
-/** A log of one session that this worker drives, unless it is said otherwise, and somebody who follows it. */
+/** A log of one session that this worker drives, unless stated otherwise, and a follower. */
 function house(following: Partial<Following> = {}, log: Recorded[] = [], gapTo?: Seq) {
   const feeds = new Feeds();
   const grown: AbortSignal[] = [];
@@ -45,7 +45,7 @@ function house(following: Partial<Following> = {}, log: Recorded[] = [], gapTo?:
     },
   } as Partial<Store> as Store;
   const pages = followPages(store, feeds, "ses_a", () => ({
-    ...{ after: 0, signal: undefined, deltas: "with", drives: () => true, said: () => undefined },
+    ...{ after: 0, signal: undefined, deltas: "with", drives: () => true, outputSoFar: () => undefined },
     ...following,
   }));
   const record = (...events: readonly Recorded[]): void => {
@@ -61,7 +61,7 @@ async function next(pages: AsyncGenerator<readonly FollowItem[], void>): Promise
   return page.value;
 }
 
-test("what was said between two events is told between them, also if all of it is told at once", async () => {
+test("deltas between two events come between them, even if all arrive at once", async () => {
   const { feeds, pages, record } = house({}, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
   const waits = next(pages);
@@ -74,7 +74,7 @@ test("what was said between two events is told between them, also if all of it i
   expect(await next(pages)).toEqual([delta("one"), event(3), delta("two")]);
 });
 
-test("a follower that asks for events only hears no deltas, and never an empty page", async () => {
+test("a follower without deltas gets no deltas, and never an empty page", async () => {
   const { feeds, pages, record } = house({ deltas: "without" }, [event(1)]);
   await next(pages);
   const waits = watch(pages.next());
@@ -87,7 +87,7 @@ test("a follower that asks for events only hears no deltas, and never an empty p
   expect(waits).toMatchObject({ is: "answered", value: { value: [event(2)] } });
 });
 
-test("what a turn said is not told after its end; what another says is", async () => {
+test("deltas of a turn do not come after its end; those of another turn do", async () => {
   const { feeds, pages } = house({}, [turn(1, 1), ended(2, 1), turn(3, 2)]);
   const first = next(pages);
   feeds.delta("ses_a", delta("old", 1), 3);
@@ -96,12 +96,12 @@ test("what a turn said is not told after its end; what another says is", async (
   expect(await next(pages)).toEqual([delta("new", 2)]);
 });
 
-test("a follower that joins in the middle of a turn first hears what it has said", async () => {
-  const { pages } = house({ said: () => ({ delta: delta("so far"), at: 1 }) }, [event(1), event(2)]);
+test("a follower that joins during a turn first gets its text so far", async () => {
+  const { pages } = house({ outputSoFar: () => ({ delta: delta("so far"), at: 1 }) }, [event(1), event(2)]);
   expect(await next(pages)).toEqual([event(1), delta("so far"), event(2)]);
 });
 
-test("a follower that is overtaken by more than is kept reads on in the store, and misses nothing", async () => {
+test("a follower that falls behind the tail reads the store, and misses nothing", async () => {
   const { pages, record } = house({}, [event(1)]);
   await next(pages);
   const waits = next(pages);
@@ -114,26 +114,26 @@ test("a follower that is overtaken by more than is kept reads on in the store, a
   expect(heard).toEqual(more);
 });
 
-test("a follower that must look into the store again does", async () => {
+test("a follower that must read the store again does so", async () => {
   const log = [event(1)];
   const { feeds, pages } = house({}, log);
   await next(pages);
   const waits = next(pages);
   await settled();
-  // Recorded by somebody else.
+  // Recorded by another worker.
   log.push(event(2));
   feeds.reset("ses_a");
   expect(await waits).toEqual([event(2)]);
 });
 
-test("events that are not kept any more are one gap; whoever stands behind it hears of none", async () => {
+test("removed events are one gap; a follower after it gets none", async () => {
   const kept = [event(4), event(5)];
   const { pages } = house({ after: 1 }, [...kept], 3);
   expect([await next(pages), await next(pages)]).toEqual([[{ type: "gap", from: 2, to: 3 }], kept]);
   expect(await next(house({ after: 3 }, [...kept], 3).pages)).toEqual(kept);
 });
 
-test("while another worker drives, the store is asked, and not left waiting once something came first", async () => {
+test("while another worker drives, the store is awaited, and not left pending after another wakeup", async () => {
   const stop = new AbortController();
   const { feeds, grown, pages } = house({ drives: () => false, signal: stop.signal });
   const over = pages.next();
@@ -147,7 +147,7 @@ test("while another worker drives, the store is asked, and not left waiting once
   expect(grown.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
-test("what was recorded before the end is told, also to whoever was busy meanwhile, without the store", async () => {
+test("events recorded before the end are received, even by a busy follower, without the store", async () => {
   const { feeds, pages, record } = house({}, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
   record(event(2));
@@ -157,7 +157,7 @@ test("what was recorded before the end is told, also to whoever was busy meanwhi
   expect((await pages.next()).done).toBe(true);
 });
 
-test("whoever has heard everything at the end is given no empty page", async () => {
+test("a follower that has received everything at the end gets no empty page", async () => {
   const { feeds, pages, record } = house({}, []);
   const first = next(pages);
   await settled();
@@ -167,7 +167,7 @@ test("whoever has heard everything at the end is given no empty page", async () 
   expect((await pages.next()).done).toBe(true);
 });
 
-test("whoever is too far behind at the end is told no later events than those that come next", async () => {
+test("a follower that is too far behind at the end gets no events with a gap before them", async () => {
   const { feeds, pages, record } = house({}, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
   record(...Array.from({ length: TAIL_EVENTS_MAX + 2 }, (_, index) => event(index + 2)));
@@ -175,7 +175,7 @@ test("whoever is too far behind at the end is told no later events than those th
   expect((await pages.next()).done).toBe(true);
 });
 
-test("whoever has left hears nothing at the end", async () => {
+test("a follower that has left receives nothing at the end", async () => {
   const stop = new AbortController();
   const { feeds, pages, record } = house({ signal: stop.signal }, [event(1)]);
   expect(await next(pages)).toEqual([event(1)]);
@@ -186,14 +186,14 @@ test("whoever has left hears nothing at the end", async () => {
   expect((await pages.next()).done).toBe(true);
 });
 
-describe("G31: a follower that is given large events holds at most 1 MiB", () => {
+describe("G31: a follower of large events holds at most 1 MiB", () => {
   const large = (seq: Seq): Recorded => ({
     ...({ type: "turn.extended", runId: "run_a", turnId: "turn_a.1" } as const),
     ...{ text: "x".repeat(100_000), seq, at: 1 },
   });
   const MIB = 1024 * 1024;
 
-  test("from the history, and is given all of them in the end", async () => {
+  test("from the history, and receives all of them in the end", async () => {
     const log = Array.from({ length: 40 }, (_, index) => large(index + 1));
     const { pages } = house({}, log);
     const seen: number[] = [];
@@ -205,7 +205,7 @@ describe("G31: a follower that is given large events holds at most 1 MiB", () =>
     expect(seen).toEqual(log.map(({ seq }) => seq));
   });
 
-  test("from the live end, with deltas between them", async () => {
+  test("from the tail, with deltas between them", async () => {
     const { feeds, pages, record } = house({}, [event(1)]);
     await next(pages);
     const waits = next(pages);
@@ -225,7 +225,7 @@ describe("G31: a follower that is given large events holds at most 1 MiB", () =>
     expect(seen).toEqual(Array.from({ length: 38 }, (_, index) => index + 3));
   });
 
-  test("from the store in memory, whose pages are bounded too", async () => {
+  test("from the memory store, whose pages are bounded too", async () => {
     const store = new MemoryStore({ clock: { elapsed: () => 0 } as Clock });
     const created: Event = { type: "session.created", sessionId: "ses_a" };
     const said: Event = { type: "session.mode_set", mode: "x".repeat(200_000) };
@@ -241,7 +241,7 @@ describe("G31: a follower that is given large events holds at most 1 MiB", () =>
 describe("a follower whose signal has aborted", () => {
   const log = Array.from({ length: 100 }, (_, index) => event(index + 1));
 
-  test("is given nothing more of the page it has begun", async () => {
+  test("receives nothing more of the page it has begun", async () => {
     const stop = new AbortController();
     const events = pagedItems(house({ signal: stop.signal }, log).pages);
     const seen: FollowItem[] = [];
@@ -252,7 +252,7 @@ describe("a follower whose signal has aborted", () => {
     expect(seen).toEqual(log.slice(0, 3));
   });
 
-  test("is given no page that was read meanwhile", async () => {
+  test("receives no page that was read meanwhile", async () => {
     const stop = new AbortController();
     const { feeds, pages } = house({ signal: stop.signal }, log);
     const reading = pages.next();
@@ -261,7 +261,7 @@ describe("a follower whose signal has aborted", () => {
     expect(feeds.size).toBe(0);
   });
 
-  test("holds nothing, although it never asks for another page", async () => {
+  test("holds nothing, although it never requests another page", async () => {
     const stop = new AbortController();
     const { feeds, pages } = house({ signal: stop.signal }, log);
     await next(pages);
@@ -279,7 +279,7 @@ describe("a follower whose signal has aborted", () => {
 });
 
 describe("a follower that is not read any more", () => {
-  test("registers nothing before it is asked for the first page", () => {
+  test("registers nothing before its first page is requested", () => {
     const stop = new AbortController();
     const { feeds } = house({ signal: stop.signal });
     expect(feeds.size).toBe(0);
@@ -310,7 +310,7 @@ describe("a follower that is not read any more", () => {
     expect(feeds.size).toBe(0);
   });
 
-  test("is not left waiting in the store while another worker drives", async () => {
+  test("is not left pending in the store while another worker drives", async () => {
     const { grown, pages } = house({ drives: () => false });
     const waits = pages.next();
     await settled();

@@ -1,10 +1,10 @@
-// Everything after a position, and then everything as it happens. Every subscriber reads through here.
+// All events after a position, then new events as they are recorded. Every subscriber reads through here.
 //
 // Invariants
-// 1. Each event once, in order, without gaps; a follower that asks for it gets deltas between them.
-// 2. There is no buffer of events to overflow: a slow follower reads later pages later, and delays nothing else. It
-//    holds one page, bounded in bytes.
-// 3. A follower that left, or whose signal aborted, is given nothing more and holds nothing (`stoppable-generator.ts`).
+// 1. Each event once, in order, without gaps; with deltas between them on request.
+// 2. Backpressure: there is no buffer of events that can overflow. A slow follower reads later pages later, delays
+//    nothing else, and holds one page, bounded in bytes.
+// 3. A follower that left, or whose signal aborted, receives nothing more and holds nothing (`stoppable-generator.ts`).
 
 import { PAGE_CHARS_MAX, PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Delta, Gap } from "../../core/model/delta.ts";
@@ -17,22 +17,22 @@ import type { Feeds, Subscriber } from "./feed.ts";
 import { type Stop, Stoppable } from "./stoppable-generator.ts";
 
 export interface Following {
-  /** May be known only later; what happens until then is not missed. */
+  /** May be resolved later; events until then are not missed. */
   readonly after: Seq | Promise<Seq>;
-  /** Ends the following. A follower that leaves between two events need not have one. */
+  /** Ends the subscription. Not needed by a follower that leaves between two events. */
   readonly signal: AbortSignal | undefined;
-  /** With deltas: the text of live turns as it comes. */
+  /** With deltas: the text of live turns as it is produced. */
   readonly deltas: "with" | "without";
-  /** Whether this worker drives the session; else only the store knows that it grows. */
+  /** Whether this worker drives the session; otherwise only the store notices that it grows. */
   readonly drives: () => boolean;
-  /** What the live turn has said so far. */
-  readonly said: () => { readonly delta: Delta; readonly at: Seq } | undefined;
+  /** The text of the live turn so far. */
+  readonly outputSoFar: () => { readonly delta: Delta; readonly at: Seq } | undefined;
 }
 
-/** What a follower is given: events in their order, with deltas between them. */
+/** The items of a follower: events in order, with deltas between them. */
 export type FollowItem = Recorded | Delta | Gap;
 
-/** Yields events as many at a time as there are, until `signal` aborts. */
+/** Yields pages of the events available, until `signal` aborts. */
 export function followPages(
   store: Store,
   feeds: Feeds,
@@ -51,7 +51,7 @@ async function* pages(
 ): AsyncGenerator<readonly FollowItem[], void> {
   stop.when(following.signal);
   if (stop.stopped) return;
-  // Subscribed before the first read, so nothing falls between history and live tail.
+  // Subscribed before the first read, so that no event is lost between history and live tail.
   const subscriber = subscribe(feeds, session, following);
   stop.onStop(() => {
     feeds.unsubscribe(session, subscriber); // @fault feed-left-open, leak-listener
@@ -83,28 +83,28 @@ async function* pages(
     cursor = near.at(-1)?.seq ?? cursor;
     const heard = withDeltas(near, deltas, "all");
     if (heard.length > 0) yield heard;
-    // Between the look and the wait nothing may come in unnoticed.
+    // No `await` between reading the feed and waiting, so that no event is missed.
     else if (following.drives()) await subscriber.woken();
     else {
       await grown(store, subscriber, session, cursor);
       caughtUp = false;
     }
   }
-  // What was recorded before the end is also given to a follower that was busy. The store may be closed.
+  // A busy follower also gets what was recorded before the end. The store may be closed.
   const last = feed.covers(cursor) ? (feed.after(cursor) ?? []) : [];
   const heard = withDeltas(last, deltas, "all");
   if (heard.length > 0) yield heard;
 }
 
-/** A follower that joins in the middle of a turn first gets what was said before, in one piece. */
-function subscribe(feeds: Feeds, session: SessionId, { deltas, said }: Following): Subscriber {
+/** A follower that joins during a turn first gets the text so far, in one piece. */
+function subscribe(feeds: Feeds, session: SessionId, { deltas, outputSoFar }: Following): Subscriber {
   const subscriber = feeds.subscribe(session, deltas);
-  const before = deltas === "with" ? said() : undefined;
+  const before = deltas === "with" ? outputSoFar() : undefined;
   if (before !== undefined) subscriber.deltas?.add(before.delta, before.at);
   return subscriber;
 }
 
-/** Pages as a follower may hold them, whatever the store makes of its limit. */
+/** Limits the pages of a store to what a follower may hold in memory. */
 const boundedLog = (store: Store): Pick<Store, "read"> => ({
   read: async (session, range) => {
     const { events, ...gap } = await store.read(session, range);
@@ -112,7 +112,7 @@ const boundedLog = (store: Store): Pick<Store, "read"> => ({
   },
 });
 
-/** At least one event, however large it is. Those that are left out are read again later. */
+/** At least one event, however large it is. The others are read again later. */
 function bounded(events: readonly Recorded[]): readonly Recorded[] {
   let bytes = 0;
   const end = events.findIndex((event, index) => {
@@ -128,7 +128,7 @@ function settledTurns(events: readonly Recorded[]): ReadonlySet<TurnId> {
   return turns;
 }
 
-/** Each event with what was said before it; with `all`, also what was said behind the last one. */
+/** Puts deltas before the event that they precede; with `all`, also those after the last event. */
 function withDeltas(
   events: readonly Recorded[],
   deltas: DeltaBuffer | undefined,
@@ -142,13 +142,13 @@ function withDeltas(
   return heard;
 }
 
-/** Waits until the session may have grown, by what another worker writes. */
+/** Waits until the session may have grown, by the writes of another worker. */
 async function grown(store: Store, subscriber: Subscriber, session: SessionId, after: Seq): Promise<void> {
-  // Either may come first; the other must not be left waiting forever.
+  // Either may come first; the other must not stay pending forever.
   const either = new AbortController();
   await Promise.race([subscriber.woken(), store.grown(session, after, either.signal)]);
   either.abort(OVER);
 }
 
-/** A reason of our own: without one, each abort makes an error with a stack that nothing reads. */
+/** A constant reason: without one, each abort creates an error with a stack that is never read. */
 export const OVER = { name: "Over", message: "The follower has left." } as const;

@@ -1,4 +1,4 @@
-// Whether a session's log can be written: what each failure means, and for how long.
+// Whether a session's log can be written: the effect of each failure, and its duration.
 import { describe, expect, test } from "vitest";
 import { type ControlCode, ControlError } from "../../core/errors.ts";
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from "../../core/limits.ts";
@@ -32,7 +32,7 @@ describe("after a failure", () => {
     expect(isUnwritten(failure(code))).toBe(kind === "refusing");
   });
 
-  test("it carries the error that callers are answered with, and the scope of what was refused", () => {
+  test("it contains the error that callers get, and the scope of the refusal", () => {
     const until = NOW + RETRY_FIRST_MS;
     for (const scope of ["new", "all"] as const) {
       expect(afterFailure(WELL, full, scope, NOW)).toEqual({
@@ -46,7 +46,7 @@ describe("after a failure", () => {
     expect(afterFailure(WELL, lost, "new", NOW)).toEqual({ kind: "unknown", error: lost, until, failures: 1 });
   });
 
-  test("it stays unknown, whatever the next failure says, until the log has been read", () => {
+  test("it stays unknown, whatever the next failure is, until the log has been read", () => {
     const unknown = afterFailure(WELL, lost, "new", NOW);
     expect(afterFailure(unknown, full, "all", NOW)).toMatchObject({ kind: "unknown", error: full, failures: 2 });
   });
@@ -67,7 +67,7 @@ describe("after a failure", () => {
   });
 });
 
-describe("what is allowed", () => {
+describe("permissions", () => {
   const refusing = (scope: Refused): Health => afterFailure(WELL, full, scope, NOW);
   const all = { begins: true, takes: true, sends: true };
   const none = { begins: false, takes: false, sends: false };

@@ -8,7 +8,7 @@ import { LeaseKeeper } from "./lease-keeper.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import { type Pending, SessionState } from "./session-state.ts";
 
-/** A worker with these lanes, over a store that answers when the test says so, and what became of them. */
+/** A worker with these lanes, over a store that the test answers for; records what happens to the lanes. */
 function worker(lanes: readonly SessionState[], { workers, unattended = [] }: Given = {}) {
   const clock = manualClock();
   const renewed = { until: new Gate(), open: true, attended: 0 };
@@ -49,7 +49,7 @@ function lane(id: SessionId, epoch?: number): SessionState {
   return Object.assign(new SessionState(id), { phase: "ready", epoch });
 }
 
-/** A worker whose only lane is told, by the answer to a renewal, that its lease is gone. */
+/** A worker whose only lane is reported as lost by the answer to a renewal. */
 async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise<readonly SessionState[]> {
   const clock = manualClock();
   const answered = new Gate();
@@ -77,24 +77,24 @@ async function toldThatItIsGone(taken: "before it was asked" | "since"): Promise
   return fenced;
 }
 
-test("G24: an old answer about a lost lease does not let go of a session that was taken up since", async () => {
+test("G24: an old answer about a lost lease does not stop a session that was claimed since", async () => {
   expect(await toldThatItIsGone("since")).toEqual([]);
 });
 
-test("G26: a session whose lease is gone is let go of", async () => {
+test("G26: a session whose lease is lost is released", async () => {
   expect(await toldThatItIsGone("before it was asked")).toHaveLength(1);
 });
 
-test("a worker that is alone with its store renews nothing", async () => {
+test("the only worker of a store renews nothing", async () => {
   const { attendance, clock } = worker([lane("ses_1", 1)], { workers: "one" });
   await attendance.start();
   expect(clock.pending).toEqual([]);
 });
 
-test("G26: what could not be renewed for two thirds of the term is let go of, and taken up again once", async () => {
+test("G26: a session not renewed for two thirds of the term is released, and claimed again once", async () => {
   const [ours, theirs] = [lane("ses_ours", 1), lane("ses_theirs")];
   const { attendance, clock, renewed, fenced, taken } = worker([ours, theirs]);
-  // A clock that has run for long says nothing about the lease.
+  // A clock that has run for long has no effect on the lease.
   await clock.advance(60_000);
   await attendance.start();
   renewed.until = new Gate();
@@ -102,7 +102,7 @@ test("G26: what could not be renewed for two thirds of the term is let go of, an
   expect(fenced).toEqual([]);
   await clock.advance(1);
   expect(fenced).toEqual(["ses_ours"]);
-  // What was taken up since has a term of its own.
+  // A lease that was claimed since has its own term.
   ours.epoch = 2;
   await clock.advance(6_665);
   expect(fenced).toEqual(["ses_ours"]);
@@ -115,7 +115,7 @@ test("G26: what could not be renewed for two thirds of the term is let go of, an
   expect(taken).toEqual(["ses_ours"]);
 });
 
-test("G26: a session without a driver is loaded again, unless commands of it are on their way", async () => {
+test("G26: a session without a driver is loaded again, unless it has commands in flight", async () => {
   const busy = lane("ses_busy");
   busy.pending = [{} as Pending];
   const all = [lane("ses_ours", 1), busy, lane("ses_left")];
@@ -127,7 +127,7 @@ test("G26: a session without a driver is loaded again, unless commands of it are
   expect(taken).toEqual(["ses_ours", "ses_left", "ses_new"]);
 });
 
-test("G24: a session whose lease came late is loaded again as soon as nothing of it is on its way", async () => {
+test("G24: a session whose lease came late is loaded again as soon as it has nothing in flight", async () => {
   const busy = lane("ses_busy");
   busy.pending = [{} as Pending];
   const { attendance, clock, forgotten, taken } = worker([busy]);
@@ -140,7 +140,7 @@ test("G24: a session whose lease came late is loaded again as soon as nothing of
   expect([forgotten, taken]).toEqual([["ses_busy"], ["ses_busy"]]);
 });
 
-test("G24: the only worker of a store takes up what did not fit into the first answer", async () => {
+test("G24: the only worker of a store takes over the sessions beyond the first page", async () => {
   const first = Array.from({ length: 100_000 }, (_, index): SessionId => `ses_${index}`);
   const answers: (readonly SessionId[] | Error)[] = [first, new Error("not now"), ["ses_last"]];
   const { attendance, clock, taken } = worker([], {
@@ -160,7 +160,7 @@ test("G24: the only worker of a store takes up what did not fit into the first a
   expect(clock.pending).toEqual([]);
 });
 
-test("a worker that closes takes nothing up, and renews no more", async () => {
+test("a worker that closes claims nothing, and renews nothing more", async () => {
   const { attendance, clock, renewed } = worker([]);
   await attendance.start();
   renewed.until = new Gate();
@@ -173,8 +173,8 @@ test("a worker that closes takes nothing up, and renews no more", async () => {
   expect(clock.pending).toEqual([]);
 });
 
-describe("a session that could not be loaded", () => {
-  test("is tried again by one timer, however often it was reported", async () => {
+describe("a session that failed to load", () => {
+  test("is retried by one timer, however often it was reported", async () => {
     const { attendance, clock, taken } = worker([]);
     for (let reported = 0; reported < 100; reported += 1) attendance.retry("ses_1", "ours", false);
     expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
@@ -183,7 +183,7 @@ describe("a session that could not be loaded", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("is tried after pauses of 2 s, doubling to 60 s, and from the beginning once it was loaded", async () => {
+  test("is retried after pauses of 2 s, doubling to 60 s, and from 2 s again once it was loaded", async () => {
     const { attendance, clock } = worker([]);
     const pauses: number[] = [];
     for (let failures = 0; failures < 7; failures += 1) {
@@ -197,7 +197,7 @@ describe("a session that could not be loaded", () => {
     expect(clock.pending).toEqual([{ inMs: RETRY_LAST_MS, idle: true }]);
   });
 
-  test("is tried every 2 s if its trouble may pass, and then less often again if it may not", async () => {
+  test("is retried every 2 s if its failure may be temporary, and less often again if not", async () => {
     const { attendance, clock } = worker([]);
     const pauses: number[] = [];
     for (const mayPass of [true, true, true, false, false]) {
@@ -219,7 +219,7 @@ describe("a session that could not be loaded", () => {
     expect(taken).toHaveLength(tries);
   });
 
-  test("once its lease may be this worker's, it stays so for every later attempt", async () => {
+  test("keeps its lease for every later attempt once this worker may hold it", async () => {
     const { attendance, clock, taken } = worker([]);
     attendance.retry("ses_1", "free", false);
     attendance.retry("ses_1", "ours", false);
@@ -238,7 +238,7 @@ describe("a session that could not be loaded", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("is loaded in place of one that was loaded without a lease, but only when that is at rest", async () => {
+  test("replaces a lane that was loaded without a lease, but only when that has nothing in flight", async () => {
     const one = lane("ses_1");
     one.pending = [{} as Pending];
     const { attendance, clock, taken, forgotten } = worker([one]);

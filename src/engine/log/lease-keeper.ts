@@ -1,7 +1,8 @@
-// Which sessions this worker looks after: it takes up what nobody drives, keeps its leases, and lets go in time.
+// The leases of this worker: it takes over sessions without a driver, renews its leases, and stops in time when it
+// cannot.
 //
 // Invariants
-// 1. Whoever could not renew for two thirds of the term has stopped all it does before anybody else may begin.
+// 1. A worker that could not renew for two thirds of the term has stopped all its work before another may begin.
 
 import { LEASE_RENEW_MS, LEASE_TTL_MS, LOAD_RETRY_LAST_MS, RETRY_LAST_MS } from "../../core/limits.ts";
 import type { SessionId, WorkerId } from "../../core/model/ids.ts";
@@ -22,7 +23,7 @@ interface Parts {
 
 interface Unloaded {
   readonly failures: number;
-  /** Its lease may be this worker's. */
+  /** Its lease may be held by this worker. */
   readonly isOurs: boolean;
   readonly cancelTimer: (() => void) | undefined;
 }
@@ -32,17 +33,19 @@ export class LeaseKeeper {
   #renewedAt = 0;
   #dispose: (() => void) | undefined;
   #cancelLimit: (() => void) | undefined;
-  /** Let go of, and not taken up again by anybody here: the lease may still be ours. */
+  /** Released and not taken over again here: the lease may still be held by this worker. */
   readonly #left = new Set<SessionId>();
 
-  /** Sessions that could not be loaded. Without a timer: being loaded now. */
+  /** Sessions that failed to load. Without a timer: being loaded now. */
   readonly #unloaded = new Map<SessionId, Unloaded>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** Takes up what other workers, or an earlier life, have left. Resolves when all of it is under way. */
+  /**
+   * Takes over the sessions that other workers, or an earlier process, have left. Resolves when all have begun to load.
+   */
   async start(): Promise<void> {
     const more = await this.#attend();
     if (this.#parts.store.workers === "one") {
@@ -60,8 +63,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * A session could not be loaded. It is tried again by one timer, as long as there is work in it that no other worker
-   * does: soon if the trouble may pass, and ever less often if it will not.
+   * A session failed to load. One timer retries it as long as it has work that no other worker does: soon if the
+   * failure may be temporary, otherwise with growing pauses.
    */
   retry(session: SessionId, lease: "ours" | "free", mayPass: boolean): void {
     const { clock, open } = this.#parts;
@@ -75,17 +78,17 @@ export class LeaseKeeper {
     this.#unloaded.set(session, { failures: mayPass ? 0 : Math.min(failures + 1, 16), isOurs, cancelTimer });
   }
 
-  /** It is not driven here any more. The lease may still be this worker's: then no other worker takes it up. */
+  /** It is no longer driven here. If this worker still holds the lease, no other worker takes it over. */
   left(session: SessionId): void {
     this.#left.add(session);
   }
 
-  /** The session was deleted: there is nothing to take up. */
+  /** The session was deleted: it is not taken over. */
   removed(session: SessionId): void {
     this.#left.delete(session);
   }
 
-  /** It was loaded after all. */
+  /** The session was loaded. */
   loaded(session: SessionId): void {
     this.#unloaded.get(session)?.cancelTimer?.();
     this.#unloaded.delete(session);
@@ -109,7 +112,7 @@ export class LeaseKeeper {
     lanes.get(session);
   }
 
-  /** Sessions with work and no living driver become ours. Answers whether there may be more of them. */
+  /** Claims sessions with work and without a driver. Returns whether there may be more of them. */
   async #attend(): Promise<boolean> {
     const { store } = this.#parts;
     for (const session of this.#left) if (this.#takeUp(session)) this.#left.delete(session);
@@ -118,20 +121,20 @@ export class LeaseKeeper {
     return unattended.length >= ATTEND_MAX;
   }
 
-  /** False: there is no lease, and something of it is on its way. It is to be tried again. */
+  /** False: it has no lease and commands in flight, so it must be retried. */
   #takeUp(session: SessionId): boolean {
     const { lanes } = this.#parts;
     const lane = lanes.peek(session);
     if (lane !== undefined && lane.epoch === undefined) {
       if (!lane.atRest) return false;
-      // Loaded while another worker had it: loaded anew, so that the lease is taken and what was cut off is recovered.
+      // Loaded while another worker had the lease: loaded again, to claim the lease and recover interrupted work.
       lanes.forget(lane); // @fault lease-not-taken-over
     }
     lanes.get(session);
     return true;
   }
 
-  /** The only worker of a store renews nothing, and takes up the rest of what was left in the same steps. */
+  /** The only worker of a store renews no leases, and takes over the remaining sessions in the same intervals. */
   #attendRestLater(): void {
     this.#dispose = this.#parts.clock.after(LEASE_RENEW_MS, async () => {
       const more = await this.#attend().catch(() => true);
@@ -147,11 +150,11 @@ export class LeaseKeeper {
     const { store, worker, clock, lanes, open, fence } = this.#parts;
     const asked = clock.elapsed(); // @fault lease-by-the-wall:asked, lease-counted-from-the-answer:asked
     this.#limit(); // @fault sleep-not-noticed
-    // The answer is about these: what is taken up while it is on its way has a lease of its own.
+    // The answer is about these: a session that is claimed meanwhile has a newer lease.
     const driven = new Set([...lanes.all()].filter((lane) => lane.epoch !== undefined));
     try {
       const gone: readonly SessionId[] = await store.renew(worker, LEASE_TTL_MS);
-      // The lease counts from when it was asked for, not from when the answer came.
+      // The lease counts from the request, not from the answer.
       this.#renewed(asked); // @fault lease-counted-from-the-answer, sleep-not-noticed:renewed
       for (const session of gone) {
         const lane = lanes.peek(session);
@@ -159,18 +162,18 @@ export class LeaseKeeper {
       }
       if (open()) await this.#attend();
     } catch {
-      // The store is in trouble: every write is fenced by it, and what goes on here is stopped in time.
+      // The store fails: it fences every write, and work here is stopped in time.
     }
     if (open()) this.#renewLater();
   }
 
   #renewed(at: number): void {
-    // An answer that was held up says nothing about leases that were taken since.
+    // A delayed answer does not apply to leases that were claimed since.
     this.#renewedAt = Math.max(this.#renewedAt, at);
     this.#limit();
   }
 
-  /** Kept by the clock, not by an answer: a store that hangs says nothing at all. */
+  /** A timer rather than an answer: a store that hangs does not answer at all. */
   #limit(): void {
     const { clock, open } = this.#parts;
     if (!open()) return;
@@ -179,20 +182,20 @@ export class LeaseKeeper {
     this.#cancelLimit = clock.after(leftMs, () => this.#release(), "idle");
   }
 
-  /** Somebody else may drive these soon: by then nothing of them goes on here. */
+  /** Another worker may drive these soon: stops all their work here. */
   #release(): void {
     for (const lane of [...this.#parts.lanes.all()]) {
       if (lane.epoch === undefined) continue;
       this.#left.add(lane.id);
       this.#parts.fence(lane);
     }
-    // What is taken up while the store still says nothing counts from now on.
+    // Sessions that are claimed while the store is silent count from now.
     this.#renewed(this.#parts.clock.elapsed()); // @fault lease-by-the-wall:let-go
   }
 }
 
-/** Two thirds of the term: the rest is for what is stopped to end. */
+/** Two thirds of the term. The rest is the time for stopped work to end. */
 const HOLD_MS = Math.floor((LEASE_TTL_MS * 2) / 3);
 
-/** Far more than one worker can have open; the rest is taken up after a pause. */
+/** Far more than one worker can have open; the rest is taken over after a pause. */
 const ATTEND_MAX = 100_000;

@@ -18,7 +18,7 @@ const said = (seq: number, runId: `run_${string}`, text: string): Recorded => ({
 });
 const started = (seq: number, runId: `run_${string}`): Recorded => ({ type: "run.started", runId, seq, at: 0 });
 
-test("G17: a conversation of which the middle is removed while it is read begins behind what was removed", async () => {
+test("G17: a conversation whose middle is removed while it is read begins after the removed part", async () => {
   const pages: Page[] = [
     { events: [said(1, "run_a", "before"), started(2, "run_a")] },
     { events: [said(6, "run_b", "now"), started(7, "run_b")], gapTo: 5 },
@@ -35,8 +35,8 @@ test("G17: a conversation of which the middle is removed while it is read begins
   ]);
 });
 
-describe("G17: the conversation that a turn is given", () => {
-  /** What the log tells, read as a whole. */
+describe("G17: the conversation that a turn receives", () => {
+  /** The transcript of the whole log. */
   function told(events: readonly Event[]): readonly Message[] {
     const book = new Book("model");
     for (const event of events) book.note(event);
@@ -63,7 +63,7 @@ describe("G17: the conversation that a turn is given", () => {
     expect(await live.read(store, { id: "ses_1", durable: next.lane }, runOf(next))).toEqual(told(next.events));
   });
 
-  test("needs no reading in the first turn of all, and else each page once", async () => {
+  test("needs no read in the first turn of a session, otherwise one read per page", async () => {
     const begun = logStore(first.events);
     await new LiveTranscript().read(begun.store, { id: "ses_1", durable: first.lane }, runOf(first));
     expect(begun.reads).toEqual([]);
@@ -76,7 +76,7 @@ describe("G17: the conversation that a turn is given", () => {
     expect(reads).toEqual([0, PAGE_EVENTS_MAX]);
   });
 
-  test("is what there is if the log ends before its head", async () => {
+  test("ends with the log if that ends before its head", async () => {
     const { store } = logStore(later.events);
     const durable = { ...later.lane, head: later.lane.head + 5 };
     const messages = await new LiveTranscript().read(store, { id: "ses_1", durable }, runOf(later));
@@ -110,7 +110,7 @@ describe("G17: the conversation that a turn is given", () => {
         settleTurn(`turn_${n}.1`, { text: "done" }),
       ]);
 
-    test("is read from the run on that made it, however many runs there were before", async () => {
+    test("is read from the run that made it, however many runs there were before", async () => {
       const reads: number[] = [];
       for (const before of [3, 300]) {
         const past = given(
@@ -142,7 +142,7 @@ describe("G17: the conversation that a turn is given", () => {
       expect(messages.flatMap((one) => (one.role === "user" ? [one.runId] : []))).toEqual(["run_a", "run_b", "run_c"]);
     });
 
-    test("keeps nothing of what was said before, and is small enough to be kept again", () => {
+    test("keeps nothing from before, and is small enough to be kept again", () => {
       const live = new LiveTranscript();
       const large = given(...running("run_a"), settleTurn("turn_a.1", { text: "x".repeat(CONTEXT_KEPT_BYTES) }));
       const past = large.and(...running("run_b"), compact("turn_b.1"));
@@ -154,7 +154,7 @@ describe("G17: the conversation that a turn is given", () => {
     });
   });
 
-  test("is the same from the position that the lane knows as from the beginning, whatever happened", async () => {
+  test("is the same from the position of the lane as from the beginning, whatever happened", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(9), { maxLength: 60 }), async (choices) => {
         const past = choices.reduce(step, given(accept("run_0"), start));
@@ -169,7 +169,7 @@ describe("G17: the conversation that a turn is given", () => {
   });
 });
 
-/** One more thing that happens: prompts, steers, summaries, stops, ends of turns. */
+/** One more step: prompts, steers, summaries, stops, ends of turns. */
 function step(past: Given, choice: number, index: number): Given {
   const { live, queue } = past.lane;
   const next = `run_${index + 1}` as const;
@@ -190,7 +190,7 @@ function step(past: Given, choice: number, index: number): Given {
   try {
     return past.and(steps[choice] ?? start);
   } catch {
-    // It changed nothing, here.
+    // No effect in this state.
     return past;
   }
 }

@@ -1,9 +1,9 @@
-// The conversation of a session as its live run is given it: read once, then kept up with the log as it grows.
+// The conversation of a session for its live run: read once, then updated as the log grows.
 //
 // Invariants
 // 1. It begins with the run that made the last summary. So neither what is read nor what is kept grows with the number
 //    of runs, as long as agents make summaries.
-// 2. It cannot be wrong, only behind: a position that is missing is read from the log.
+// 2. It is never wrong, only behind: a missing position is read from the log.
 
 import { CONTEXT_KEPT_BYTES, PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
@@ -15,7 +15,7 @@ import { Book } from "../../core/read/transcript-builder.ts";
 import { heapBytes } from "../../core/size.ts";
 import type { Store } from "../../ports/store.ts";
 
-/** What is durable of a session. */
+/** The durable state of a session. */
 interface Durable {
   readonly id: SessionId;
   readonly durable: { readonly head: Seq; readonly contextFrom: Seq };
@@ -28,18 +28,18 @@ const REMOVED: InboxItem = {
 
 export class LiveTranscript {
   #book = new Book("model");
-  /** The last position it knows. */
+  /** The last position it contains. */
   #cursor: Seq = 0;
-  /** What its events take, and what they took when the live run started. */
+  /** The size of its events, and their size when the live run started. */
   #bytes = 0;
   #bytesBefore = 0;
 
-  /** Whether it takes too much memory to be kept between runs. */
+  /** Whether it is too large to be kept between runs. */
   get isLarge(): boolean {
     return this.#bytes > CONTEXT_KEPT_BYTES;
   }
 
-  /** What was recorded. What is not the very next position is left for the next reading. */
+  /** Adds recorded events. An event that is not the next position is left to the next read. */
   note(events: readonly Recorded[]): void {
     for (const event of events) {
       if (event.seq !== this.#cursor + 1) continue; // @fault transcript-skips-events
@@ -49,13 +49,13 @@ export class LiveTranscript {
     }
   }
 
-  /** Everything that is durable now. */
+  /** Returns the conversation up to the durable head. */
   async read(store: Store, lane: Durable, run: Run): Promise<readonly Message[]> {
     if (this.#cursor === 0) this.#begin(lane, run);
     // @fault transcript-stands-still:read
     while (this.#cursor < lane.durable.head) {
       const page = await store.read(lane.id, { after: this.#cursor, limit: PAGE_EVENTS_MAX });
-      // Other readings may have been faster; what they have noted is not noted again.
+      // Concurrent reads may have been faster; `note` skips their events.
       if ((page.gapTo ?? 0) > this.#cursor) this.#beginBehind(page.gapTo ?? 0, run);
       if (page.events.length === 0) break;
       this.note(page.events);
@@ -63,16 +63,16 @@ export class LiveTranscript {
     return this.#book.messages();
   }
 
-  /** What was removed while it was read is missing in the middle: what came before it is as good as removed. */
+  /** Events were removed while it was read: the part before the gap is dropped, too. */
   #beginBehind(gapTo: Seq, { id }: Run): void {
-    // Only a session without a summary is cut where a model would read. It begins with a run, and says so.
+    // Only a session without a summary is cut within a model's context. It then begins with a run, after this note.
     this.#book = new Book("model", { role: "note", runId: id, item: REMOVED }); // @fault transcript-with-a-hole
     this.#cursor = gapTo;
     this.#bytes = 0;
     this.#bytesBefore = 0;
   }
 
-  /** The first turn of a session's first run needs no reading: all there is is its prompt. */
+  /** The first turn of a session's first run needs no read: the conversation is its prompt. */
   #begin(lane: Durable, { id, prompt, acceptedAt }: Run): void {
     this.#cursor = Math.max(0, lane.durable.contextFrom - 1);
     const first = acceptedAt + 2;

@@ -14,12 +14,12 @@ function pagesOf(pages: readonly (readonly number[])[], gate?: Gate): Stoppable<
   });
 }
 
-test("yields every item of every page, empty pages or not, and ends", async () => {
+test("yields every item of every page, empty pages included, and ends", async () => {
   expect(await Array.fromAsync(pagedItems(pagesOf([[1, 2], [], [3], [], []])))).toEqual([1, 2, 3]);
   expect(await Array.fromAsync(pagedItems(pagesOf([])))).toEqual([]);
 });
 
-test("answers calls of next() that do not wait for each other in their order", async () => {
+test("answers concurrent calls of next() in order", async () => {
   const gate = new Gate();
   const items = pagedItems(pagesOf([[1, 2], [3], [4]], gate));
   const steps = Array.from({ length: 6 }, () => items.next());

@@ -3,15 +3,17 @@ import type { Stoppable } from "./stoppable-generator.ts";
 
 type Step<T> = IteratorResult<T, void>;
 
-/** Yields each item of each page. Once the pages have been stopped it yields nothing more, not even of the last one. */
+/**
+ * Yields each item of each page. Once the pages have been stopped it yields nothing more, not even of the last page.
+ */
 export const pagedItems = <T>(pages: Stoppable<readonly T[]>): AsyncGenerator<T, void> => new OneByOne(pages);
 
-/** Not an async generator: an item that is there costs one promise, and not the whole way through two of them. */
+/** Not an async generator: an item that is available costs one promise instead of two generators' steps. */
 class OneByOne<T> implements AsyncGenerator<T, void> {
   readonly #pages: Stoppable<readonly T[]>;
   #page: readonly T[] = [];
   #at = 0;
-  /** How many calls of `next()` wait for a page, and the last of them: those behind it wait for it. */
+  /** Number of calls of `next()` that wait for a page, and the last of them, which the next call waits for. */
   #count = 0;
   #last: Promise<Step<T>> | undefined;
 

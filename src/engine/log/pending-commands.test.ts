@@ -1,4 +1,4 @@
-// Commands on their way into the log: which are kept, what callers are answered, and what is handed over or renamed.
+// Commands in flight: which are kept, the errors of callers, and which are handed over or renamed.
 import { describe, expect, test } from "vitest";
 import { accept, edit, keyed, readyLane } from "../../../test/fixtures/commit.ts";
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
@@ -24,7 +24,10 @@ function entryOf(command: Command | undefined, more: Partial<Pending> = {}): Pen
   return { command, ...caller, events: [], memos: [], answer: undefined, ...more };
 }
 
-/** `stop`: carried out at once, and kept. `end`: a fact about the world, kept. `refusable`: rejected in trouble. */
+/**
+ * `stop`: carried out at once, and kept. `end`: a fact about the world, kept. `refusable`: rejected while the store
+ * fails.
+ */
 const KINDS: Readonly<Record<Command["type"], "stop" | "end" | "refusable">> = {
   ...{ "cancel-session": "stop", "cancel-run": "stop", "cancel-key": "stop", "cancel-call": "stop" },
   ...{ "cancel-process": "stop", close: "stop" },
@@ -42,7 +45,7 @@ const KINDS: Readonly<Record<Command["type"], "stop" | "end" | "refusable">> = {
   },
 };
 
-test.each(Object.entries(KINDS))("while the store is in trouble, %s is: %s", (type, kind) => {
+test.each(Object.entries(KINDS))("while the store fails, %s is: %s", (type, kind) => {
   const command = { type } as Command;
   expect(isCancel(command)).toBe(kind === "stop");
   expect(isLasting({ command })).toBe(kind !== "refusable");
@@ -85,7 +88,7 @@ describe("exactStops(): the stops of what a stop covered when it was decided", (
   test.each<Command>([
     { type: "cancel-session", reason: user },
     { type: "cancel-session", reason: user, background: "keep" },
-  ])("G7: %j names its runs and processes, background ones included, and keeps the answer to its key", (command) => {
+  ])("G7: %j names its runs and processes, background ones included, and keeps the answer of its key", (command) => {
     expect(exactStops(entryOf(command, { covered }))).toEqual(all);
     const answer = { kind: "stopping", runs: [] };
     const kept = { type: "keep-answer", answer, once };
@@ -104,11 +107,11 @@ describe("exactStops(): the stops of what a stop covered when it was decided", (
     { type: "cancel-run", runId: "run_1", reason: user },
     { type: "cancel-call", callId: "call_1.1", reason: user, remind: true },
     { type: "cancel-process", processId: "proc_1.1", reason: user },
-  ])("%j is kept as it is: it names what it stops, and a retry by its key must get the same answer", (command) => {
+  ])("%j is kept unchanged: it names its target, and a retry with its key must get the same answer", (command) => {
     expect(exactStops(entryOf({ ...command, once }, { covered }))).toEqual([{ ...command, once }]);
   });
 
-  test("of what was never decided here, of what covered nothing, and of what is not a stop are none", () => {
+  test("of a command that was not decided here, covered nothing, or is not a stop are none", () => {
     const stop: Command = { type: "cancel-session", reason: user };
     expect(exactStops(entryOf(stop))).toEqual([]);
     expect(exactStops(entryOf(stop, { covered: { runs: [], work: [], processes: [] } }))).toEqual([]);
@@ -122,7 +125,7 @@ describe("exactStops(): the stops of what a stop covered when it was decided", (
   });
 });
 
-describe("withKnownKey(): a prompt whose key was used by one that is not durable yet", () => {
+describe("withKnownKey(): a prompt with the key of one that is not durable yet", () => {
   const accepted = (runId: RunId, key: string): Pending =>
     entryOf(keyed(runId, key), {
       events: [
@@ -131,7 +134,7 @@ describe("withKnownKey(): a prompt whose key was used by one that is not durable
       ],
     });
 
-  test("is a repeat of that one, at the position where that one will be", () => {
+  test("is a repetition of that one, with its future position", () => {
     const lane = readyLane();
     lane.flight = { entries: [accepted("run_1", "k1")] } as Partial<Flight> as Flight;
     lane.pending = [accepted("run_2", "k2")];
@@ -141,7 +144,7 @@ describe("withKnownKey(): a prompt whose key was used by one that is not durable
     expect(earlierOf("k3")).toEqual(keyed("run_9", "k3"));
   });
 
-  test("G12: each entry is read once, however many prompts come in one tick", () => {
+  test("G12: reads each entry once, however many prompts come in one tick", () => {
     const lane = readyLane();
     let reads = 0;
     for (let index = 0; index < 1_000; index += 1) {
@@ -168,7 +171,7 @@ describe("withKnownKey(): a prompt whose key was used by one that is not durable
     expect(withKnownKey(lane, keyed("run_9", "k"))).toMatchObject({ earlier: { runId: "run_1", acceptedAt: 2 } });
   });
 
-  test("stays as it is without a key, and if its earlier run is known", () => {
+  test("is unchanged without a key, and if its earlier run is known", () => {
     const lane = readyLane();
     lane.pending = [accepted("run_1", "k")];
     expect(withKnownKey(lane, accept("run_9"))).toEqual(accept("run_9"));
@@ -188,7 +191,7 @@ test("withProcessId(): each request gets the next id once, and keeps it when it 
   expect(withProcessId(lane, begin).processId).toBe("proc_1.8");
 });
 
-describe("renamed(): what names a provisional run id means the earlier run", () => {
+describe("renamed(): a provisional run id stands for the earlier run", () => {
   const aliases = new Map<RunId, RunId>([["run_2", "run_1"]]);
   test.each<readonly [Command, object]>([
     [{ type: "cancel-run", runId: "run_2", reason: user }, { runId: "run_1" }],
@@ -211,7 +214,7 @@ describe("renamed(): what names a provisional run id means the earlier run", () 
     expect(renamed(command, aliases)).toEqual({ ...command, ...changed });
   });
 
-  test("the prompt itself, other runs and other commands stay as they are", () => {
+  test("the prompt itself, other runs and other commands are unchanged", () => {
     const others: readonly Command[] = [
       ...([accept("run_2"), edit("run_3"), { type: "start" }, { type: "cancel-session", reason: user }] as const),
       { type: "cancel-call", callId: "call_2.1", reason: user },

@@ -1,4 +1,4 @@
-// Commands on their way into the log: which of them outlast trouble of the store, and what they are answered then.
+// Commands in flight: which are kept while the store fails, and the errors of the others.
 
 import { ControlError, STOP_UNRECORDED } from "../../core/errors.ts";
 import type { Command, CommandOf } from "../../core/model/command.ts";
@@ -11,29 +11,29 @@ import { covers } from "../../core/policy/covers.ts";
 import { type Health, type Refused, takesBeginnings, takesCommands } from "./health.ts";
 import type { Pending, SessionState } from "./session-state.ts";
 
-/** Not that of a question: whether there is still one to withdraw is known only from the log. */
+/** Not the cancel of a question: only the log shows whether there is one left to withdraw. */
 export const isCancel = (command: Command | undefined): boolean =>
   command !== undefined &&
   command.type !== "cancel-question" &&
   (command.type.startsWith("cancel-") || command.type === "close");
 
-/** Requests to stop, and facts about the world: refusing them would not make them untrue. */
+/** Stops, and facts about the world, which a refusal would not undo. */
 // @fault cancel-refused-with-the-rest
 export const isLasting = ({ command }: Pick<Pending, "command">): boolean =>
   command !== undefined && (isCancel(command) || LASTING.has(command.type));
 
-/** Requests to stop, also those of which only the log knows whether there is something left to stop. */
+/** Stops, including those for which only the log shows whether something is left to stop. */
 export const isStop = (command: Command | undefined): boolean =>
   isCancel(command) || command?.type === "cancel-question";
 
 /**
- * Whether it is kept while the store is in trouble. The stop of a question is kept while it is known that no answer to
- * the question is on its way to the log, and once its caller was answered that it is carried out.
+ * Whether it is kept while the store fails. The stop of a question is kept if no answer to the question can be in
+ * flight, and once its caller has been told that it is carried out.
  */
 export const isKept = (entry: Pick<Pending, "command" | "isReported">, health: Health): boolean =>
   isLasting(entry) || entry.isReported === true || (isStop(entry.command) && health.kind === "refusing");
 
-/** The same for what was in a batch that failed. If only what begins something was refused, all else is kept. */
+/** The same for the entries of a failed batch. If only beginnings were refused, everything else is kept. */
 export const keeping = (health: Health, refused: Refused): ((entry: Pending) => boolean) =>
   health.kind === "refusing" && refused === "new" ? (entry) => !isBeginning(entry) : (entry) => isKept(entry, health);
 
@@ -42,7 +42,7 @@ export const keeping = (health: Health, refused: Refused): ((entry: Pending) => 
 export const mayLand = ({ flights = [] }: Pick<Pending, "flights">): boolean =>
   flights.some(({ isUnwritten }) => isUnwritten !== true);
 
-/** Commands with which something new begins: a disk that is nearly full refuses these first. */
+/** Commands that begin something: a disk that is nearly full refuses these first. */
 export const isBeginning = ({ command }: Pick<Pending, "command">): boolean =>
   command?.type === "accept" || command?.type === "create" || command?.type === "begin-process";
 
@@ -50,7 +50,7 @@ export const isBeginning = ({ command }: Pick<Pending, "command">): boolean =>
 export const isTaken = (entry: Pending, health: Health, now: number): boolean =>
   isBeginning(entry) ? takesBeginnings(health, now) : takesCommands(health, now);
 
-/** What of a refused batch was refused, as far as its entries tell. */
+/** The kind of commands for which a batch was refused, derived from its entries. */
 export function refusedIn(entries: readonly Pending[]): Refused {
   const refusable = entries.filter((entry) => !isLasting(entry) && !isStop(entry.command) && !mayLand(entry));
   if (refusable.some(isBeginning)) return "new";
@@ -71,7 +71,7 @@ const LASTING: ReadonlySet<Command["type"]> = new Set([
 /** Rejects the caller of a stop that could not be recorded yet; the stop itself is kept. */
 export function notRecorded(entry: Pending, error: ControlError): void {
   const { runs = [], work = [], processes = [] } = entry.covered ?? {};
-  // One that found nothing to stop, as far as is known here, was not carried out.
+  // A stop that found nothing to stop here was not carried out.
   const isCarriedOut = isEffective(entry) || runs.length + work.length + processes.length > 0;
   entry.reject(isCarriedOut ? unrecordedStop(error) : error);
   if (isCarriedOut) entry.isReported = true;
@@ -85,9 +85,9 @@ export const unrecordedStop = (error: ControlError): ControlError =>
   });
 
 /**
- * The order in which kept entries are decided again. A caller was answered that its stop is carried out, so that stop
- * is recorded in front of the ends of the run that was live then, even those received before it. Without a request that
- * was never written, such an end could settle the run before its stop.
+ * The order in which kept entries are decided again. The caller of a reported stop knows that it is carried out, so
+ * that stop is recorded before the ends of the run that was live then, even those received before it. Otherwise, if a
+ * request was never written, such an end could settle the run before its stop.
  */
 export function stopsBeforeEnds({ durable }: SessionState, entries: readonly Pending[]): readonly Pending[] {
   if (!entries.some(({ isReported }) => isReported)) return entries; // @fault reported-stop-behind-an-end
@@ -97,8 +97,8 @@ export function stopsBeforeEnds({ durable }: SessionState, entries: readonly Pen
 }
 
 /**
- * A run that waits in the log, and was told to be stopped, is stopped in front of the ends of the live run: decided
- * again, without a prompt that was refused, such an end may take it into the live run.
+ * A waiting run that a reported stop covers is stopped before the ends of the live run: decided again without a refused
+ * prompt, such an end could take it into the live run.
  */
 function waitingStoppedFirst(ordered: readonly Pending[], { live, queue, steers }: Lane): readonly Pending[] {
   const first = live === undefined ? -1 : ordered.findIndex(({ command }) => isEndIn(live.id, command));
@@ -113,7 +113,7 @@ function waitingStoppedFirst(ordered: readonly Pending[], { live, queue, steers 
   return ordered.toSpliced(first, 0, ...stops);
 }
 
-/** The stop of one run, out of one that covered it. */
+/** The stop of one run, out of a stop that covered it. */
 function stopOf(runId: RunId, { command }: Pending): readonly Pending[] {
   if (command === undefined || !("reason" in command)) return [];
   const unheard = { resolve: ignore, reject: ignore, decided: undefined, answer: undefined, events: [], memos: [] };
@@ -121,7 +121,7 @@ function stopOf(runId: RunId, { command }: Pending): readonly Pending[] {
   return [{ ...unheard, covered, isReported: true, command: { type: "cancel-run", runId, reason: command.reason } }];
 }
 
-/** In front of the ends that it has only ends and stops without effect in between. */
+/** The position before the ends that are followed only by ends and by stops without effect. */
 function placeOf({ isReported, liveRun, covered }: Pending, before: readonly Pending[]): number {
   let place = before.length;
   if (isReported !== true || liveRun === undefined || covered?.runs.length === 0) return place;
@@ -133,7 +133,7 @@ function placeOf({ isReported, liveRun, covered }: Pending, before: readonly Pen
   return place;
 }
 
-/** Whether it changes more than which requests are answered. */
+/** Whether it changes more than the record of answered requests. */
 const isEffective = ({ events, memos }: Pending): boolean =>
   events.some(({ type }) => type !== "request.answered") || memos.some(({ type }) => type === "keep");
 
@@ -142,15 +142,17 @@ function isEndIn(run: RunId, command: Command | undefined): boolean {
   return command?.type === "settle-call" && runOf(command.end.callId) === run;
 }
 
-/** The stops of exactly what a stop covered when it was decided: they can be recorded later, in a log that moved on. */
+/**
+ * The stops of exactly what a stop covered when it was decided: these can be recorded later, when the log has moved on.
+ */
 export function exactStops({ command, covered, answer }: Pending): readonly Command[] {
   if (command === undefined || covered === undefined || !("reason" in command)) return [];
   const { reason } = command;
   // A time limit belongs to this worker; the next driver of the session measures its own.
   if (reason.kind === "timeout") return [];
-  // Each of these names what it stops. With its idempotency key, so that the same request again is answered like this.
+  // Each of these names its target. With the idempotency key, a repeated request gets the same answer.
   if (command.type === "cancel-call") {
-    // Whether a call has begun is for its next driver to tell.
+    // Whether the call has begun is for its next driver to decide.
     const { begun: _, ...stop } = command;
     return [stop];
   }
@@ -161,14 +163,14 @@ export function exactStops({ command, covered, answer }: Pending): readonly Comm
     ...covered.runs.map((runId): Command => ({ type: "cancel-run", runId, reason })),
     ...covered.processes.map((processId): Command => ({ type: "cancel-process", processId, reason })),
     ...prompts.map((key): Command => ({ type: "cancel-key", key, prompts: [key], ...user, reason })),
-    // Sent again, it covers nothing that was accepted meanwhile.
+    // A repeated request covers nothing that was accepted meanwhile.
     ...(once === undefined ? [] : [{ type: "keep-answer", answer: answer as Json, once } as const]),
   ];
 }
 
 /**
- * Takes back the start of a run that a stop covers, if it is not sent yet: it has not happened, and the run is
- * withdrawn. What was decided behind it is decided again without it. Answers whether there was one.
+ * Undoes the start of a run that a stop covers, if it is not sent yet: then the run is withdrawn instead. Decides later
+ * entries again without it. Returns whether there was such a start.
  */
 export function dropStart(lane: SessionState, command: Command | undefined, decide: (entry: Pending) => void): boolean {
   if (command === undefined || !isCancel(command)) return false;
@@ -182,7 +184,7 @@ export function dropStart(lane: SessionState, command: Command | undefined, deci
   return true;
 }
 
-/** A prompt whose key was used by one that is not durable yet, even if that has settled already. */
+/** Adds the earlier prompt with the same key, if that is not durable yet, even if it has settled already. */
 export function withKnownKey(lane: SessionState, command: Command): Command {
   // @fault key-of-a-withdrawn-prompt-forgotten, duplicate-key-runs-twice:looked-up
   if (command.type !== "accept" || command.key === undefined || command.earlier !== undefined) return command;
@@ -200,13 +202,13 @@ const NO_ENTRIES: readonly Pending[] = [];
 
 type Earlier = Omit<KeyedRun, "key">;
 
-/** The prompts among commands by their keys, each with its place among the events. */
+/** The prompts of a list of entries by key, with their positions among the events. */
 interface AcceptedKeys {
   readonly keys: Map<string, Earlier>;
-  /** How many entries were read, and how many events they have. */
+  /** Number of entries that were read, and of their events. */
   entries: number;
   events: number;
-  /** The last that was read. Not kept alive: it has the text of its prompt. */
+  /** The last entry that was read. A weak reference, because it contains the text of its prompt. */
   last: WeakRef<Pending> | undefined;
 }
 
@@ -233,15 +235,15 @@ function acceptedIn(entries: readonly Pending[]): AcceptedKeys {
   return found;
 }
 
-/** With what only the worker knows. Stays the same if it is decided again. */
+/** Adds what only this worker knows. Stable if the command is decided again. */
 export function asKnownHere(lane: SessionState, command: Command): Command {
   if (command.type === "begin-process") return withProcessId(lane, command);
   return command.type === "cancel-call" || command.type === "cancel-question" ? withBegun(lane, command) : command;
 }
 
 /**
- * Whether a call had begun is known where it is carried out. Looked at when its stop is decided: in the same tick it is
- * told to stop, so one that has not begun by then never will.
+ * Adds whether the call had begun, which only its worker knows. Read when its stop is decided: the call is stopped in
+ * the same tick, so a call that has not begun by then never will.
  */
 function withBegun(lane: SessionState, command: CommandOf<"cancel-call" | "cancel-question">): Command {
   const owner = command.type === "cancel-call" ? command.callId : askerOf(lane, command.questionId);
@@ -252,14 +254,14 @@ function withBegun(lane: SessionState, command: CommandOf<"cancel-call" | "cance
 const askerOf = (lane: SessionState, id: QuestionId): Work | undefined =>
   lane.decided.live?.questions.find((question) => question.id === id)?.owner;
 
-/** Ids of processes are never used twice here, not even that of one whose request was refused by the store. */
+/** Process ids are never reused here, not even that of a process whose request the store refused. */
 export function withProcessId(lane: SessionState, command: CommandOf<"begin-process">): CommandOf<"begin-process"> {
   if (command.processId !== undefined) return command;
   lane.processOrdinal = Math.max(lane.processOrdinal, lane.decided.processes.count) + 1;
   return { ...command, processId: processId(lane.id, lane.processOrdinal) };
 }
 
-/** Brings a lane and its commands to what the store knows, before they are decided again. */
+/** Applies the store's knowledge to a lane and its commands, before they are decided again. */
 export function learn(
   lane: SessionState,
   { entries, known, now }: { readonly entries: readonly Pending[]; readonly known: StoreKnows; readonly now: number },
@@ -282,7 +284,7 @@ export function learn(
 const isNaming = (command: Command): command is CommandOf<"cancel-session" | "cancel-key"> =>
   (command.type === "cancel-session" || command.type === "cancel-key") && command.prompts !== undefined;
 
-/** These keys have a run: their prompts repeat it, and commands that name those prompts mean that run. */
+/** These keys have a run: their prompts repeat it, and commands that refer to those prompts apply to that run. */
 export function repeatTaken(entries: readonly Pending[], runs: readonly KeyedRun[]): void {
   const aliases = new Map<RunId, RunId>();
   for (const entry of entries) {
@@ -300,7 +302,7 @@ export function repeatTaken(entries: readonly Pending[], runs: readonly KeyedRun
   for (const entry of entries) if (entry.command !== undefined) entry.command = renamed(entry.command, aliases);
 }
 
-/** The same command about the run that a provisional id turned out to mean. */
+/** The same command for the run that a provisional id stands for. */
 export function renamed(command: Command, aliases: ReadonlyMap<RunId, RunId>): Command {
   if (command.type === "accept" || !("runId" in command)) return command;
   const runId = aliases.get(command.runId) ?? command.runId;
@@ -308,7 +310,7 @@ export function renamed(command: Command, aliases: ReadonlyMap<RunId, RunId>): C
   return { ...command, runId, to: { before: aliases.get(command.to.before) ?? command.to.before } };
 }
 
-/** The driver alone could stop what this begins, and learn how it ended. */
+/** Only the driver could stop what this begins, and observe its end. */
 // @fault begun-without-the-lease
 export const needsLease = ({ command }: Pending): boolean => command?.type === "begin-process";
 

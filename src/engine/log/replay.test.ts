@@ -1,4 +1,4 @@
-// What a run did before its worker vanished: each answer is given once, to the same call.
+// The calls of a run before its worker vanished: each result is used once, for the same call.
 import { describe, expect, test } from "vitest";
 import {
   call,
@@ -25,7 +25,7 @@ import { readAll, readCall, readReplay } from "./replay.ts";
 
 const asked = (callId: CallId, name: string, input: Json) => ({ ...call(callId, name), input }) as const;
 
-describe("G14: a turn that is asked again", () => {
+describe("G14: a repeated turn", () => {
   const made = (outcome: Outcome, result?: Json) => {
     const { events } = given(
       ...running("run_a"),
@@ -35,7 +35,7 @@ describe("G14: a turn that is asked again", () => {
     return readReplay(logStore(events).store, "ses_1", "turn_a.2", 0);
   };
 
-  test("is told how a call of the same name and input ended, once", async () => {
+  test("gets the result of a call with the same name and input, once", async () => {
     const replay = await made(completed, "built");
     expect(replay.take("test", { fast: true }, {})).toBeUndefined();
     expect(replay.take("build", { fast: false }, {})).toBeUndefined();
@@ -43,7 +43,7 @@ describe("G14: a turn that is asked again", () => {
     expect(replay.take("build", { fast: true }, {})).toBeUndefined();
   });
 
-  test("is told of calls that are the same in the order in which they ended", async () => {
+  test("gets the results of equal calls in the order in which they ended", async () => {
     const { events } = given(
       ...running("run_a"),
       ...[asked("call_a.1", "roll", null), asked("call_a.2", "roll", null)],
@@ -61,10 +61,10 @@ describe("G14: a turn that is asked again", () => {
     ["that somebody stopped", cancelledBy({ kind: "user" }), "answered"],
     ["that failed", failed, "answered"],
     ["that completed", completed, "answered"],
-  ])("a call %s that may be repeated is %s", async (_, outcome, again) => {
+  ])("a call %s that is idempotent is %s", async (_, outcome, again) => {
     const repeated = (await made(outcome)).take("build", { fast: true }, { idempotent: true });
     expect(repeated?.kind).toBe(again === "answered" ? outcome.kind : undefined);
-    // One that may not be repeated never is: its turn is told what is known.
+    // A call that is not idempotent is never begun again: its turn gets the known result.
     for (const options of [{}, { idempotent: false }]) {
       expect((await made(outcome)).take("build", { fast: true }, options)?.kind).toBe(outcome.kind);
     }
@@ -82,7 +82,7 @@ describe("G14: a turn that is asked again", () => {
     expect(replay.take("build", null, repeatable)).toBeUndefined();
   });
 
-  test("G25: a call that was cut off in every life is begun in the next", async () => {
+  test("G25: a call that was cut off by every crash is begun again after the next", async () => {
     const replay = await history("turn_a.3", build("call_a.1"), recover(), build("call_a.2"), recover());
     expect(replay.take("build", null, repeatable)).toBeUndefined();
     expect(replay.take("build", null, {})).toBeUndefined();
@@ -90,7 +90,7 @@ describe("G14: a turn that is asked again", () => {
     expect(told.take("build", null, {})).toMatchObject({ kind: "lost", callId: "call_a.2" });
   });
 
-  test("what was begun again stands where it was cut off, among others that are the same", async () => {
+  test("a call that was begun again takes the place of the one cut off, among equal calls", async () => {
     const first = [
       build("call_a.1"),
       build("call_a.2"),
@@ -103,7 +103,7 @@ describe("G14: a turn that is asked again", () => {
     expect(taken).toEqual(["call_a.3", "call_a.4", "call_a.2", undefined]);
   });
 
-  test("one that may not be repeated was a new one, and cuts nothing out", async () => {
+  test("a call that is not idempotent was a new one, and replaces none", async () => {
     const first = [asked("call_a.1", "roll", null), recover(), asked("call_a.2", "roll", null)];
     const replay = await history("turn_a.3", ...first, settleCall("call_a.2", { result: 6 }), recover());
     expect(replay.take("roll", null, {})).toMatchObject({ kind: "lost", callId: "call_a.1" });
@@ -113,31 +113,31 @@ describe("G14: a turn that is asked again", () => {
   const looks = [asked("call_a.1", "look", null), settleCall("call_a.1", { result: "not yet" })];
   const goesOn = settleTurn("turn_a.1", { next: "turn" });
 
-  test("is not told what the same call has found in an earlier turn, but what it found in this one", async () => {
+  test("gets no result of an equal call of an earlier turn, but that of its own earlier attempt", async () => {
     const later = [asked("call_a.2", "look", null), settleCall("call_a.2", { result: "ready" }), recover()];
     const replay = await history("turn_a.3", ...looks, goesOn, ...later);
     expect(replay.take("look", null, {})).toMatchObject({ value: "ready" });
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("is not told what was found in between, by calls that its last turn had asked for at its end", async () => {
+  test("gets no result of calls in between, which its last attempt had requested at its end", async () => {
     const atEnd = [settleAsking("turn_a.1", { callId: "call_a.1", name: "look", input: null }), settleCall("call_a.1")];
     const replay = await history("turn_a.3", ...atEnd, recover());
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("a turn after one that was asked again looks for itself", async () => {
+  test("a turn after a repeated turn replays nothing", async () => {
     const replay = await history("turn_a.3", ...looks, recover(), settleTurn("turn_a.2", { next: "turn" }));
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("a turn that was never begun looks for itself, although a call asked for before it was cut off", async () => {
+  test("a turn that was never begun replays nothing, although a call requested before it was cut off", async () => {
     const asking = settleAsking("turn_a.1", { callId: "call_a.2", name: "write", input: null });
     const replay = await history("turn_a.2", ...looks, asking, recover());
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("hears nothing of a run before it, also if that has ended by its crashes", async () => {
+  test("gets nothing from a run before it, even if crashes ended that run", async () => {
     const { events } = given(
       ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1")],
       ...[recover(), recover(), recover()],
@@ -148,12 +148,12 @@ describe("G14: a turn that is asked again", () => {
     expect(replay.take("build", null, {})).toBeUndefined();
   });
 
-  test("is not answered by what it has done itself", async () => {
+  test("gets no result of its own new calls", async () => {
     const replay = await history("turn_a.2", recover(), ...looks);
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("hears of its own run's calls only, and of those that have ended", async () => {
+  test("gets results only of its own run's calls, and only of calls that have ended", async () => {
     const { events } = given(
       ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1"), settleTurn("turn_z.1")],
       ...[...running("run_a"), asked("call_a.1", "test", null), cancelCall("call_a.1")],
@@ -164,7 +164,7 @@ describe("G14: a turn that is asked again", () => {
   });
 });
 
-describe("a call as it was asked for", () => {
+describe("a call as it was requested", () => {
   const past = given(
     ...[...running("run_z"), asked("call_z.1", "old", 0), settleCall("call_z.1"), settleTurn("turn_z.1")],
     ...[...running("run_a"), asked("call_a.1", "build", { fast: true }), asked("call_a.2", "test", null)],
@@ -179,7 +179,7 @@ describe("a call as it was asked for", () => {
     expect(await readCall(store, "ses_1", "call_z.1", 0)).toMatchObject({ name: "old" });
   });
 
-  test("is not looked for behind the end of its run, nor found where it is not", async () => {
+  test("is not searched beyond the end of its run, nor found where it is not", async () => {
     const more = Array.from(
       { length: 3 * PAGE_EVENTS_MAX },
       (): Event => ({

@@ -1,8 +1,8 @@
-// After a crash a turn is asked again. Calls it had already made are answered from the log, each once, so that what
-// was finished is not repeated and what is unknown is said to be unknown.
+// Replays calls. After a crash a turn is repeated: calls that it had made get their recorded results, each once, so
+// that completed work is not repeated and unknown results are reported as unknown.
 //
-// It may be asked again several times, and all these turns are one to its agent: what the last of them has found stands
-// in for what an earlier one had not. Other turns of the run are not: their calls are theirs, though they look alike.
+// A turn may be repeated several times. All repetitions are one turn to the agent: the results of the last one replace
+// missing results of earlier ones. Other turns of the run do not count, even if their calls are equal.
 
 import { PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
@@ -18,7 +18,7 @@ interface RecordedCall {
   readonly name: string;
   readonly input: string;
   readonly idempotent: boolean;
-  /** How many turns had been asked for before it. */
+  /** Number of turns that had been requested before it. */
   readonly turn: number;
 }
 
@@ -33,7 +33,7 @@ export class Replay {
     this.#made = [...made];
   }
 
-  /** The first unused answer to the same call. One that was cut off and may be repeated is begun again. */
+  /** The first unused result of the same call. Undefined for an idempotent call that was cut off: it is begun again. */
   take(name: string, input: Json, options: CallOptions): CallResult | undefined {
     const asked = { name, input: JSON.stringify(input) };
     const at = this.#made.findIndex((made) => isSame(made, asked));
@@ -43,18 +43,18 @@ export class Replay {
   }
 }
 
-/** Reads what a turn did before its worker vanished, in all the turns that were asked for in its place. */
+/** Reads the calls that a turn made before its worker vanished, including all its repetitions. */
 export async function readReplay(store: Store, session: SessionId, turnId: TurnId, acceptedAt: Seq): Promise<Replay> {
   const past = new Past(runOf(turnId));
   for await (const event of readAll(store, session, acceptedAt)) {
     past.take(event);
-    // What follows it has done itself.
+    // Later calls are its own.
     if (event.type === "turn.requested" && event.turnId === turnId) break;
   }
   return new Replay(past.made);
 }
 
-/** What was made in the turn that was asked for last, and in those before it that were cut off and led to it. */
+/** The calls of the last requested turn, and of the cut-off turns before it that it repeats. */
 class Past {
   readonly made: Made[] = [];
   readonly #run: RunId;
@@ -86,7 +86,7 @@ class Past {
     this.#turns += 1;
   }
 
-  /** One that may be repeated, and was cut off in an earlier turn, is replaced by what was begun in its place. */
+  /** An idempotent call that was cut off in an earlier turn is replaced by the one that was begun instead of it. */
   #add(made: Made): void {
     const replaces = (one: Made): boolean => isSame(one, made) && one.turn < made.turn && isCutOff(one.result);
     const stood = made.idempotent ? this.made.findIndex(replaces) : -1;
@@ -98,7 +98,7 @@ class Past {
 const isSame = (one: Pick<RecordedCall, "name" | "input">, other: Pick<RecordedCall, "name" | "input">): boolean =>
   one.name === other.name && one.input === other.input;
 
-/** A call as it was asked for. */
+/** A call as it was requested. */
 export async function readCall(
   store: Store,
   session: SessionId,
@@ -114,7 +114,7 @@ export async function readCall(
   return undefined;
 }
 
-/** The log from a position to its present end. */
+/** Reads the log from a position to its current end. */
 export async function* readAll(store: Store, session: SessionId, after: Seq): AsyncGenerator<Recorded, void> {
   let cursor = after;
   for (;;) {

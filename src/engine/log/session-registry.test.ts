@@ -20,13 +20,13 @@ function house(begun: (turn: Turn, engine: Engine) => void = () => {}) {
   return made;
 }
 
-test("a lane that was let go of while it was loaded does not give the lease of its successor away", async () => {
+test("a lane that was unloaded while it was loading does not release the lease of its successor", async () => {
   const { store, engine } = house();
   await engine.start();
   const { id } = await engine.create(undefined, {});
   const late = new Gate();
   engine.commit.fence(engine.lanes.get(id));
-  // It is let go of while it waits for its lease; the next one has it by the time that it comes.
+  // It is unloaded while it waits for its lease; the next one holds it by the time that it comes.
   store.plan("claim", 1, { kind: "delay-answer", until: late });
   const lost = engine.prompt(id, asked("lost")).accepted.catch(() => "lost");
   await settled();
@@ -47,7 +47,7 @@ test("G25: a run whose recovery cannot be decided is not begun again, and reques
   const begun: string[] = [];
   const after = neighbour(before, { agent: async (turn) => void begun.push(turn.runId) });
   await before.clock.advance(LEASE_TTL_MS);
-  // A snapshot in which an open question has lost what it is about.
+  // A snapshot in which an open question has lost its subject.
   after.store.load = async (session) => {
     const loaded = await after.log.load(session);
     if (loaded === undefined) return undefined;
@@ -77,7 +77,7 @@ test("G15: a stop that was lost with the lease is recorded before the recovery, 
   expect(await here.engine.outcome(runId)).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
 });
 
-test("G30: a batch that lands after its session was loaded again is given to followers and hooks once", async () => {
+test("G30: a batch that is written after its session was loaded again reaches followers and hooks once", async () => {
   const tapped: number[] = [];
   const { clock, store, engine } = testEngine({ tap: (_, events) => tapped.push(...events.map(({ seq }) => seq)) });
   await engine.start();
@@ -94,7 +94,7 @@ test("G30: a batch that lands after its session was loaded again is given to fol
   await settled();
   engine.commit.fence(engine.lanes.get(id));
   engine.lanes.get(id);
-  // Loading does not wait longer than this for what is on its way.
+  // Loading waits no longer than this for operations in flight.
   await clock.advance(STORE_WAIT_MS);
   late.open();
   await settled();
@@ -107,7 +107,7 @@ test("G30: a batch that lands after its session was loaded again is given to fol
   await following.return();
 });
 
-test("G24: a batch that lands after a reload is driven although the next append is refused", async () => {
+test("G24: a batch that is written after a reload is driven although the next append is refused", async () => {
   const begun: string[] = [];
   const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
   await engine.start();
@@ -128,7 +128,7 @@ test("G24: a batch that lands after a reload is driven although the next append 
   expect(begun).toEqual([runId]);
 });
 
-test("G24: the first sending of a batch that lands after a reload, while its second one hangs, is driven", async () => {
+test("G24: a batch whose first attempt is written after a reload, while its second one hangs, is driven", async () => {
   const begun: string[] = [];
   const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
   await engine.start();
@@ -151,7 +151,7 @@ test("G24: the first sending of a batch that lands after a reload, while its sec
   expect(begun).toEqual([runId]);
 });
 
-test("G1: a process asked for after a reload does not get the id of one whose request lands late", async () => {
+test("G1: a process requested after a reload does not get the id of one whose request is written late", async () => {
   const { clock, log, store, engine } = house();
   await engine.start();
   const { id } = await engine.create(undefined, {});
@@ -183,8 +183,8 @@ test("G24: a session whose claims failed while it was created is driven once the
   const begun: string[] = [];
   const { clock, store, engine } = house(({ runId }) => void begun.push(runId));
   await engine.start();
-  // The first lease is for a session that is absent, and is given back. Then one claim fails, and of the next one the
-  // answer is lost: the store has the lease as ours, so no worker finds the session unattended.
+  // The first lease is for an absent session, and is released. Then one claim fails, and the answer of the next one is
+  // lost: this worker holds the lease in the store, so no worker finds the session unattended.
   store.plan("claim", 2, { kind: "fail", code: "unavailable" });
   store.plan("claim", 3, { kind: "lose-answer" });
   const ask = () => engine.begin("ses_own", {}, asked("one", "k"));
@@ -197,7 +197,7 @@ test("G24: a session whose claims failed while it was created is driven once the
   expect(begun).toEqual([runId]);
 });
 
-test("G28: a stop from within the beginning of a turn aborts it in that tick, whatever the store does", async () => {
+test("G28: a stop within the beginning of a turn aborts it in that tick, whatever the store does", async () => {
   let aborted: boolean | undefined;
   const { clock, store, engine } = house((turn, of) => {
     of.cancel.run(turn.runId, { kind: "user" }).catch(() => undefined);
@@ -214,12 +214,12 @@ test("G28: a stop from within the beginning of a turn aborts it in that tick, wh
   expect(aborted).toBe(true);
 });
 
-test("G26: a lane that is lost while the house shuts down does not keep the house from closing", async () => {
+test("G26: a lane that is lost during a shutdown does not prevent the engine from closing", async () => {
   const { clock, store, engine } = house();
   await engine.start();
   const { id } = await engine.create(undefined, {});
   await engine.prompt(id, asked("live")).accepted;
-  // Another worker takes it over: what is written from here on is refused.
+  // Another worker takes it over: later writes are refused.
   await store.release(id, engine.worker);
   const closed = shutDown(engine, "park", new Promise(() => {}));
   let how = "";
@@ -236,7 +236,7 @@ test("G26: a lane that is lost while the house shuts down does not keep the hous
   expect(engine.phase).toBe("closed");
 });
 
-test("a prompt that comes to the oldest idle session while another becomes idle is run, not forgotten", async () => {
+test("a prompt for the oldest idle session, while another becomes idle, is run", async () => {
   const begun: string[] = [];
   const { store, engine } = house((turn) => begun.push(turn.runId));
   await engine.start();
@@ -246,7 +246,7 @@ test("a prompt that comes to the oldest idle session while another becomes idle 
   store.plan("append", 1, { kind: "delay-answer", until: late });
   const { runId, accepted } = engine.prompt(id, asked("one"));
   await settled();
-  // One idle session too many: the oldest of them has something on its way to the store.
+  // One idle session too many: the oldest of them has a command in flight.
   await engine.create(undefined, {});
   late.open();
   await accepted;
@@ -254,7 +254,7 @@ test("a prompt that comes to the oldest idle session while another becomes idle 
   expect(begun).toEqual([runId]);
 });
 
-test("idle lanes beyond the maximum are let go, oldest first, and none with a command on its way", async () => {
+test("idle lanes beyond the maximum are unloaded, oldest first, and none with a command in flight", async () => {
   const { store, engine } = house();
   await engine.start();
   const { id: busy } = await engine.create(undefined, {});
@@ -268,13 +268,13 @@ test("idle lanes beyond the maximum are let go, oldest first, and none with a co
   await engine.create(undefined, {});
   expect(engine.lanes.peek(busy)?.phase).toBe("ready");
   expect(engine.lanes.peek(next)).toBeUndefined();
-  // Its lease is given up: another worker need not wait until it has expired.
+  // Its lease is released: another worker need not wait until it has expired.
   expect(await store.claim(next, "wrk_other", 1)).toMatchObject({ kind: "claimed" });
   late.open();
   await expect(accepted).resolves.toMatchObject({ kind: "accepted" });
 });
 
-test("a session that was looked at lately is not the oldest", async () => {
+test("a session that was read recently is not the oldest", async () => {
   const { engine } = house();
   const { id: first } = await engine.create(undefined, {});
   const { id: second } = await engine.create(undefined, {});
@@ -285,14 +285,14 @@ test("a session that was looked at lately is not the oldest", async () => {
   expect([engine.lanes.peek(first)?.phase, engine.lanes.peek(second)?.phase]).toEqual(["ready", undefined]);
 });
 
-test("a new session whose lease the store cannot give is refused, and leaves nothing", async () => {
+test("a new session whose lease the store cannot grant is refused, and leaves nothing", async () => {
   const { engine, store } = house();
   store.plan("claim", 1, { kind: "fail", code: "unavailable" });
   await expect(engine.create(undefined, {})).rejects.toMatchObject({ code: "unavailable" });
   expect([...engine.lanes.all()]).toEqual([]);
 });
 
-test("what was on its way when a session was let go of is known to whoever loads it next", async () => {
+test("what was in flight when a session was unloaded is known to the next lane", async () => {
   const made = testEngine();
   const { id } = await made.engine.create(undefined, {});
   const late = new Gate();
@@ -308,7 +308,7 @@ test("what was on its way when a session was let go of is known to whoever loads
   expect((await made.agent.nextTurn()).given.prompt).toEqual({ text: "on its way" });
 });
 
-test("a session that fails to load late does not take its successor along", async () => {
+test("a session that fails to load late does not affect its successor", async () => {
   const { engine, log } = house();
   const { id } = await engine.create(undefined, {});
   engine.commit.fence(engine.lanes.get(id));
@@ -326,7 +326,7 @@ test("a session that fails to load late does not take its successor along", asyn
   expect(engine.lanes.peek(id)).toBe(second);
 });
 
-test("a session that is let go of while it is loaded begins nothing, and gives its lease back", async () => {
+test("a session that is unloaded while it loads begins nothing, and releases its lease", async () => {
   const made = testEngine({ liveRunsMax: 0 });
   const { sessionId, accepted } = made.engine.begin(undefined, {}, asked("waits"));
   await accepted;
@@ -343,7 +343,7 @@ test("a session that is let go of while it is loaded begins nothing, and gives i
   expect(await made.log.claim(sessionId, "wrk_other", 1)).toMatchObject({ kind: "claimed" });
 });
 
-test("G24: a session that another drives is left to it; once it is ours, all of its runs are known", async () => {
+test("G24: a session of another worker is left to it; once it is claimed here, all of its runs are known", async () => {
   const made = testEngine();
   const { sessionId, runId } = await live(made);
   const queued = made.engine.prompt(sessionId, asked("queued"));
@@ -356,7 +356,7 @@ test("G24: a session that another drives is left to it; once it is ours, all of 
   expect(homes).toEqual([sessionId, sessionId, sessionId]);
 });
 
-test("a process that an earlier life has left is said to be lost, also if no run is live", async () => {
+test("a process that an earlier worker has left is lost, even if no run is live", async () => {
   const made = testEngine();
   const { id } = await made.engine.create(undefined, {});
   const lane = made.engine.lanes.get(id);
@@ -367,7 +367,7 @@ test("a process that an earlier life has left is said to be lost, also if no run
   expect((await here.engine.loaded(id))?.durable.processes.live).toEqual([]);
 });
 
-test("a session that was loaded from a snapshot is not written as one again before it has grown", async () => {
+test("a session that was loaded from a snapshot writes no other before it has grown", async () => {
   const made = testEngine({ liveRunsMax: 0 });
   const { sessionId, runId, accepted } = made.engine.begin(undefined, {}, asked("edited"));
   await accepted;

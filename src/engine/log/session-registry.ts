@@ -1,10 +1,9 @@
-// The lanes this worker has in memory. A lane is loaded when it is needed and let go when it is idle.
+// The lanes in memory. A lane is loaded when it is needed, and unloaded when it is idle (LRU).
 //
 // Invariants
-// 1. One SessionState per session at a time; whoever needs it asks here, each time.
-// 2. A lane whose log has a live run that nobody drives, or a process, is recovered before any other command is
-//    decided.
-// 3. A lane is let go for room only while nothing of it is on its way: what was accepted would not be begun.
+// 1. One SessionState per session at a time. Components get it from here each time.
+// 2. A lane with a process, or with a live run that has no driver, is recovered before any other command is decided.
+// 3. A lane is unloaded only while it has nothing in flight: otherwise accepted work would not begin.
 
 import { ControlError, toControlError } from "../../core/errors.ts";
 import { IDLE_LANES_MAX, LEASE_TTL_MS, STORE_WAIT_MS } from "../../core/limits.ts";
@@ -25,14 +24,14 @@ interface Parts {
   readonly worker: WorkerId;
   readonly resume: Resume;
   readonly commit: Commit;
-  /** While we shut down, what another worker left is the next one's to recover. */
+  /** While this worker shuts down, the sessions of other workers are left to the next one. */
   readonly open: () => boolean;
-  /** Submits the stops that were carried out before it was lost and are not recorded. */
+  /** Submits the stops that were carried out before the lane was lost and are not recorded. */
   readonly stopped: (lane: SessionState) => void;
   readonly ready: (lane: SessionState) => void;
-  /** For room. Another worker may go on with it, and nobody here would be told. */
+  /** A lane was unloaded. Another worker may drive it, and this one would not notice. */
   readonly release: (session: SessionId) => void;
-  /** The store could not load this session. Its lease may be this worker's, so that no other worker takes it up. */
+  /** The store failed to load this session. This worker may hold its lease, so that no other worker takes it over. */
   readonly unloaded: (session: SessionId, error: ControlError) => void;
 }
 
@@ -40,11 +39,11 @@ export class SessionRegistry {
   readonly #parts: Parts;
   readonly #lanes = new Map<SessionId, SessionState>();
   readonly #idle = new RenewedMap<SessionState, true>();
-  /** What lanes that were let go still have on its way to the store: a last batch, or the release of the lease. */
+  /** Operations in flight of unloaded lanes: a last batch, or the release of the lease. */
   readonly #leaving = new Map<SessionId, Promise<unknown>>();
-  /** The session of every run that waits or is live here, so that a cancel by run id finds it in the same tick. */
-  readonly #homes = new RenewedMap<RunId, SessionId>();
-  /** The last number of a process in lanes that were lost with a batch that may still land: it is not used again. */
+  /** The session of every waiting or live run here, so that a cancel by run id finds it in the same tick. */
+  readonly #runIndex = new RenewedMap<RunId, SessionId>();
+  /** The last process number of lanes that were lost with a batch that may still be written: it is not reused. */
   readonly #ordinals = new Map<SessionId, number>();
 
   constructor(parts: Parts) {
@@ -62,7 +61,7 @@ export class SessionRegistry {
     return lane;
   }
 
-  /** A session nobody can have written to yet, since its id was made just now: there is nothing to load. */
+  /** The lane of a session that cannot exist yet, because its id was just made: there is nothing to load. */
   fresh(session: SessionId): SessionState {
     const lane = new SessionState(session);
     this.#lanes.set(session, lane);
@@ -90,7 +89,7 @@ export class SessionRegistry {
     return this.#lanes.values();
   }
 
-  /** Has a lane read what was written without it, with a batch that finds the log moved. False: there is no lane. */
+  /** Makes a lane read what others have written, with a batch that finds the head moved. False: there is no lane. */
   readOn(session: SessionId, head: Seq): boolean {
     const lane = this.#lanes.get(session);
     if (lane !== undefined && lane.durable.head < head) this.#parts.commit.readOn(lane);
@@ -98,41 +97,41 @@ export class SessionRegistry {
   }
 
   sessionOf(run: RunId): SessionId | undefined {
-    return this.#homes.get(run);
+    return this.#runIndex.get(run);
   }
 
-  /** How many runs are known to wait or to be live here. */
-  get homes(): number {
-    return this.#homes.size;
+  /** Number of waiting and live runs here. */
+  get runCount(): number {
+    return this.#runIndex.size;
   }
 
   indexRun(run: RunId, session: SessionId): void {
-    this.#homes.set(run, session);
+    this.#runIndex.set(run, session);
   }
 
   unindexRun(run: RunId): void {
-    this.#homes.delete(run);
+    this.#runIndex.delete(run);
   }
 
-  /** The runs of a session that is not driven here any more. */
-  moveAllOut(session: SessionId): readonly RunId[] {
-    const runs = [...this.#homes.keys()].filter((run) => this.#homes.get(run) === session);
-    for (const run of runs) this.#homes.delete(run);
+  /** Removes the runs of a session that is no longer driven here, and returns them. */
+  unindexSession(session: SessionId): readonly RunId[] {
+    const runs = [...this.#runIndex.keys()].filter((run) => this.#runIndex.get(run) === session);
+    for (const run of runs) this.#runIndex.delete(run);
     return runs;
   }
 
-  /** A prompt was not acknowledged. While it may still be in the log, a cancel by its id has to find it. */
+  /** A prompt was not acknowledged. While it may still be in the log, a cancel by its id must find it. */
   refused(lane: SessionState, run: RunId): void {
     const isUnclear = lane.health.kind === "unknown" && lane.phase === "ready" && mayBeWritten(lane, run);
     if (isUnclear) lane.refused = [...lane.refused, run];
     else this.unindexRun(run);
   }
 
-  /** What is in the log is known again: prompts that are not in it are forgotten. Returns those. */
+  /** The log has been read: removes the prompts that are not in it, and returns them. */
   forgetRefused(lane: SessionState): readonly RunId[] {
     if (lane.health.kind === "unknown") return [];
     const isDurable = (run: RunId): boolean => isOpen(lane.durable, run);
-    // One that is sent again may turn out to repeat an earlier one.
+    // A prompt that is sent again may repeat an earlier one.
     const left = lane.refused.filter((run) => !isDurable(run) && mayBeWritten(lane, run));
     const absent = lane.refused.filter((run) => !isDurable(run) && !left.includes(run));
     lane.refused = left;
@@ -140,12 +139,12 @@ export class SessionRegistry {
     return absent;
   }
 
-  /** Lets idle lanes go, oldest first, beyond what may stay in memory. */
+  /** Unloads idle lanes beyond the limit, oldest first. */
   note(lane: SessionState): void {
     this.#idle.delete(lane);
     if (!lane.idle) return;
     if (lane.durable.phase === "absent") {
-      // Somebody asked for a session that does not exist. Nothing of it stays.
+      // A request named a session that does not exist. Nothing of it stays in memory.
       this.forget(lane);
       return;
     }
@@ -153,7 +152,7 @@ export class SessionRegistry {
     if (this.#idle.size <= IDLE_LANES_MAX) return;
     for (const oldest of this.#idle.keys()) {
       if (this.#idle.size <= IDLE_LANES_MAX) return;
-      // Something was asked of it since: it is noted again once that is recorded.
+      // It has received a command since: it is noted again once that is recorded.
       if (!oldest.idle) continue;
       this.forget(oldest);
       this.#parts.release(oldest.id);
@@ -173,7 +172,7 @@ export class SessionRegistry {
     if (this.#lanes.get(lane.id) === lane) this.#lanes.delete(lane.id);
   }
 
-  /** The next lane of this session is not loaded before this has settled, so there is never more than one. */
+  /** The next lane of this session is loaded only after this has settled, so there is never more than one. */
   #awaitedBySuccessor(id: SessionId, leaving: Promise<unknown>): void {
     const all = Promise.allSettled([this.#leaving.get(id), leaving]).finally(() => {
       if (this.#leaving.get(id) === all) this.#leaving.delete(id);
@@ -183,9 +182,11 @@ export class SessionRegistry {
 
   async #load(lane: SessionState, leaving: Promise<unknown> | undefined): Promise<void> {
     try {
-      // What was on its way when the lane was let go is in what is read. If it lands later, this lane reads it then.
+      // What was in flight when the lane was unloaded is in what is read. If it is written later, this lane reads it
+      // then.
       if (leaving !== undefined) await orLimit(this.#parts.clock, leaving, { limitMs: STORE_WAIT_MS });
-      // Claimed before it is read: what another driver wrote until then is in it, and later it can write nothing.
+      // Claimed before it is read: it includes everything another driver wrote, and that driver can write nothing
+      // later.
       await this.claim(lane);
       const loaded = await this.#parts.store.load(lane.id);
       if (loaded === undefined || loaded.head === 0) await this.#release(lane);
@@ -195,28 +196,28 @@ export class SessionRegistry {
     } catch (error) {
       const failed = toControlError(error);
       this.drop(lane, failed);
-      // The lease stays this worker's, and is used again: one that were given up now could be taken from the next lane.
+      // This worker keeps the lease for the retry: a lease released now could be taken from the next lane.
       this.#parts.unloaded(lane.id, failed); // @fault session-not-loaded-again
       return;
     }
     if (lane.phase === "loading") this.#becomeReady(lane);
-    // Let go while it was loaded: whoever comes next need not wait for the lease to run out. Unless that is us.
+    // Unloaded while it was being loaded: releases the lease, so that another worker need not wait for its end.
     else if (lane.epoch !== undefined && !this.#lanes.has(lane.id)) await this.#release(lane).catch(ignore);
   }
 
-  /** Lets a lane go together with the commands it has received. */
+  /** Unloads a lane, and rejects the commands it has received. */
   drop(lane: SessionState, error: ControlError): void {
     this.forget(lane);
     for (const entry of lane.received.splice(0)) entry.reject(error);
   }
 
   #becomeReady(lane: SessionState): void {
-    for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#homes.set(run.id, lane.id);
-    if (lane.durable.live !== undefined) this.#homes.set(lane.durable.live.id, lane.id);
+    for (const run of [...lane.durable.queue, ...lane.durable.steers]) this.#runIndex.set(run.id, lane.id);
+    if (lane.durable.live !== undefined) this.#runIndex.set(lane.durable.live.id, lane.id);
     lane.phase = "recovering";
     // @fault processes-not-recovered
     const left = lane.durable.live !== undefined || lane.durable.processes.live.length > 0;
-    // Stops come first: what was stopped before its worker lost it ends as cancelled.
+    // Stops come first: work that was stopped before its worker lost it ends as cancelled.
     this.#parts.stopped(lane);
     if (left && lane.epoch !== undefined && this.#parts.open() && !this.#recover(lane)) return;
     this.#parts.commit.loaded(lane); // @fault later-cancel-sorted-first
@@ -224,7 +225,7 @@ export class SessionRegistry {
     this.#parts.ready(lane);
   }
 
-  /** False: its state contradicts itself. Then nothing of it is begun: what has been begun before is not known. */
+  /** False: its state contradicts itself. Then nothing of it begins, because what has begun before is unknown. */
   #recover(lane: SessionState): boolean {
     let isDecided = false;
     const recover = { type: "recover", resume: this.#parts.resume } as const;
@@ -239,9 +240,9 @@ export class SessionRegistry {
     return false;
   }
 
-  /** Takes the right to drive it, unless another worker has it. */
+  /** Claims the lease, unless another worker has it. */
   async claim(lane: SessionState): Promise<void> {
-    // A worker that leaves takes nothing up: whoever comes next would have to wait until its lease has run out.
+    // A worker that shuts down claims nothing: the next one would have to wait until its lease has expired.
     if (!this.#parts.open()) return; // @fault leaving-worker-takes-the-lease
     const claim = await this.#parts.store.claim(lane.id, this.#parts.worker, LEASE_TTL_MS);
     lane.epoch = claim.kind === "claimed" ? claim.epoch : undefined;
@@ -255,7 +256,7 @@ export class SessionRegistry {
   }
 }
 
-/** Whether a run is live or waits. */
+/** Whether a run is live or waiting. */
 export const isOpen = ({ live, queue, steers }: Lane, runId: RunId): boolean =>
   live?.id === runId || [...queue, ...steers].some(({ id }) => id === runId);
 
@@ -264,7 +265,7 @@ const mayBeWritten = ({ flight, pending }: SessionState, run: RunId): boolean =>
     events.some((event) => event.type === "run.accepted" && event.runId === run),
   );
 
-/** How old its memos are is known to the store alone: here they count as new. */
+/** Only the store knows the age of its memos: here they count as new. */
 function fold(session: SessionId, loaded: Loaded, now: number): Lane {
   let lane = loaded.snapshot ?? emptyLane(session);
   for (const event of loaded.events) lane = evolve(lane, event);

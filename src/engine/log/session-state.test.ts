@@ -1,4 +1,4 @@
-// A lane in memory: whether it may be let go of, and what its live turn has said.
+// A lane in memory: whether it may be unloaded, and the output of its live turn.
 import { expect, test } from "vitest";
 import { accept, readyLane } from "../../../test/fixtures/commit.ts";
 import { live, testEngine } from "../../../test/fixtures/engine.ts";
@@ -13,7 +13,7 @@ const flight = { entries: [entry] } as Partial<Flight> as Flight;
 const trouble = { error: new ControlError("store_full", "The disk is full."), until: 50, failures: 1 };
 const process = { type: "begin-process", owner: "ses_1", command: "sleep 9", feedback: "silent" } as const;
 
-test("a lane is idle, and at rest, if nothing is going on in it and nothing is on its way", () => {
+test("a lane is idle, and at rest, if no work is live and nothing is in flight", () => {
   expect([readyLane().idle, readyLane().atRest]).toEqual([true, true]);
 });
 
@@ -29,7 +29,7 @@ test.each<readonly [string, Partial<SessionState>]>([
   expect([lane.atRest, lane.idle]).toEqual([false, false]);
 });
 
-test("a lane whose store has refused a batch is at rest, and may be let go: nothing of that batch is kept", () => {
+test("a lane whose batch the store has refused is at rest, and may be unloaded: nothing of that batch is kept", () => {
   const lane = Object.assign(readyLane(), { health: { kind: "refusing", scope: "all", ...trouble } });
   expect([lane.atRest, lane.idle]).toEqual([true, true]);
 });
@@ -43,10 +43,10 @@ test.each([
   expect([lane.atRest, lane.idle]).toEqual([true, false]);
 });
 
-test("what a turn has said so far is known until it has ended, also while it is being stopped", async () => {
+test("the output of a turn is known until it has ended, even while it is being stopped", async () => {
   const house = testEngine();
   const { sessionId, runId, turn } = await live(house);
-  const said = () => house.engine.lanes.peek(sessionId)?.said();
+  const said = () => house.engine.lanes.peek(sessionId)?.outputSoFar();
   turn.call("write");
   await settled();
   expect(said()).toBeUndefined();
@@ -56,7 +56,7 @@ test("what a turn has said so far is known until it has ended, also while it is 
   expect(said()).toMatchObject(told);
   await house.engine.cancel.run(runId, { kind: "user" });
   expect(said()).toMatchObject({ ...told, at: house.engine.lanes.peek(sessionId)?.durable.head });
-  // It has ended, although nobody has recorded it yet.
+  // It has ended, although that is not recorded yet.
   house.store.always("append", { kind: "delay", until: new Gate() });
   turn.endCancelled();
   await settled();

@@ -1,8 +1,8 @@
-// A lane in memory: what is decided, what of it is durable, and what is on its way.
+// A lane in memory: its decided state, its durable state, and the commands in flight.
 //
 // Invariants
 // 1. `decided` = `durable` + the events of `flight` + those of `pending`, in this order.
-// 2. At most one batch of a lane is on its way to the store.
+// 2. At most one batch of a lane is in flight.
 // 3. Commands are decided in the order in which they were received, each in its tick.
 
 import type { Command } from "../../core/model/command.ts";
@@ -31,19 +31,19 @@ export interface Pending {
   /** What a stop covered when it was first decided, and the run that was live then. */
   covered?: Coverage;
   liveRun?: RunId | undefined;
-  /** Set when the caller of a stop was answered that it is carried out and not recorded yet. */
+  /** Set when the caller of a stop knows that it is carried out and not recorded yet. */
   isReported?: true;
-  /** Given with a barrier: its batch also records the state, as what the next load starts from. */
+  /** For a barrier: its batch also contains a snapshot, from which the next load starts. */
   readonly also?: "snapshot" | undefined;
-  /** The batches it was sent with, but for those that are known not to be in the log. */
+  /** The batches it was sent with, except those that are known not to be in the log. */
   flights?: readonly Flight[];
 }
 
-/** A batch on its way to the store. */
+/** A batch that was sent to the store. */
 export interface Flight {
   /** The commands it records, in order. */
   entries: readonly Pending[];
-  /** What these are answered once it is written; decided again, a command may have another answer. */
+  /** Their answers once it is written; decided again, a command may have another answer. */
   readonly answers: readonly unknown[];
   readonly events: readonly Event[];
   readonly memos: readonly MemoChange[];
@@ -51,11 +51,11 @@ export interface Flight {
   readonly after: Lane;
   /** Wall clock, for the log. */
   readonly at: number;
-  /** On the clock that never jumps. */
+  /** By a monotonic clock. */
   readonly sentAt: number;
   /** Settles when the store has answered. */
   landing?: Promise<void>;
-  /** Set when it is known that it is not in the log, and never will be. Even one that was given up on may land. */
+  /** Set when it is known that it never will be in the log. A batch that has timed out may still be written. */
   isUnwritten?: true;
   /** The store has answered: reading the log shows whether it was written. */
   isAnswered?: true;
@@ -70,7 +70,7 @@ export class SessionState {
   readonly id: SessionId;
   /**
    * `loading`: commands wait in `received`. `recovering`: commands are decided, and nothing begins. `gone`: lost to
-   * another driver, or let go; a new one must be made.
+   * another driver, or unloaded; a new one must be made.
    */
   phase: "loading" | "recovering" | "ready" | "gone" = "loading";
   decided: Lane;
@@ -79,32 +79,32 @@ export class SessionState {
   received: Pending[] = [];
   /** Decided, not yet sent. */
   pending: Pending[] = [];
-  /** Decided, and on its way to the store; or sent, and it is not known what became of it. */
+  /** Decided and sent; possibly timed out, so that it is unknown whether it was written. */
   flight: Flight | undefined = undefined;
   health: Health = WELL;
-  /** Prompts that were not acknowledged and may be in the log. Mostly none: shared. */
+  /** Prompts that were not acknowledged and may be in the log. Usually none: shared. */
   refused: readonly RunId[] = NO_RUNS;
-  /** Cancels the next attempt to write, while the store is in trouble. */
+  /** Cancels the next attempt to write, while the store fails. */
   retry: (() => void) | undefined = undefined;
-  /** The right to write as the driver; undefined while another worker has it. */
+  /** The epoch of the lease; undefined while another worker has it. */
   epoch: number | undefined = undefined;
-  /** Where the last snapshot stands. */
+  /** The position of the last snapshot. */
   snapshotAt = 0;
-  /** The number of the last process that was asked for here. */
+  /** The number of the last process that was requested here. */
   processOrdinal = 0;
-  /** How often in a row another writer was faster. */
+  /** Number of times in a row that another writer was faster. */
   moves = 0;
   /** When the live run began here, by the wall clock. */
   runSince: number | undefined = undefined;
-  /** The last time that work of a run held up the event loop. */
+  /** The last time that work of a run blocked the event loop. */
   blocked: ({ readonly runId: RunId } & BlockedExplained) | undefined = undefined;
-  /** What is going on in the world for the live run. Few: an array is smaller than a map, and as fast. */
+  /** The running work of the live run. Few items: an array is smaller than a map, and as fast. */
   works: LiveWork[] = [];
-  /** What a model is given of the log, if a run has asked for it. */
+  /** The conversation for a model, if a run has requested it. */
   transcript: LiveTranscript | undefined = undefined;
-  /** A turn of this run has ended here, so that none after it was cut off: they have nothing to repeat. */
-  whole: RunId | undefined = undefined;
-  /** Callbacks for when no work is running, and for when nothing is on its way. Mostly none: shared. */
+  /** A turn of this run has ended here, so that no later turn was cut off, and none has calls to replay. */
+  needsNoReplay: RunId | undefined = undefined;
+  /** Callbacks for when no work is running, and for when nothing is in flight. Usually none: shared. */
   still: readonly (() => void)[] = NO_WAITERS;
   drained: readonly (() => void)[] = NO_WAITERS;
 
@@ -123,16 +123,16 @@ export class SessionState {
     );
   }
 
-  /** What its live turn has said so far, for a follower that joins in the middle of it. */
-  said(): { readonly delta: Delta; readonly at: Seq } | undefined {
+  /** The output of its live turn so far, for a follower that joins during the turn. */
+  outputSoFar(): { readonly delta: Delta; readonly at: Seq } | undefined {
     for (const work of this.works) {
-      const delta = work.said();
+      const delta = work.outputSoFar();
       if (delta !== undefined) return { delta, at: this.durable.head };
     }
     return undefined;
   }
 
-  /** Nothing that was asked of it is on its way. */
+  /** It has no command in flight. */
   get atRest(): boolean {
     return (
       this.phase === "ready" &&
@@ -143,19 +143,19 @@ export class SessionState {
     );
   }
 
-  /** Takes out the commands that were not sent. */
+  /** Removes and returns the commands that were not sent. */
   takeUnsent(): readonly Pending[] {
     return [...this.pending.splice(0), ...this.received.splice(0)];
   }
 
-  /** Nothing is on its way to the store. */
+  /** Nothing is in flight. */
   releaseWaiters(): void {
     const waiting = this.drained;
     this.drained = NO_WAITERS;
     for (const resolve of waiting) resolve();
   }
 
-  /** Memos that were kept at `at` or before it count no longer. The durable state follows with the next batch. */
+  /** Drops memos that were kept at or before `at`. The durable state follows with the next batch. */
   forgetMemos(at: number): void {
     const memos = this.decided.memos.since(at);
     if (memos !== this.decided.memos) this.decided = { ...this.decided, memos };

@@ -7,7 +7,7 @@ import { Stop, Stoppable } from "./stoppable-generator.ts";
 
 const over = { done: true, value: undefined };
 
-/** Yields 1, 2, 3, then waits for the gate. Notes what is registered. */
+/** Yields 1, 2, 3, then waits for the gate. Records registrations. */
 function counter(signal?: AbortSignal) {
   const gate = new Gate();
   const registered = new Set<string>();
@@ -32,7 +32,7 @@ test("yields what the generator yields, and ends with it", async () => {
   expect(await stoppable.next()).toEqual(over);
 });
 
-test("answers calls of next() that do not wait for each other in their order", async () => {
+test("answers concurrent calls of next() in order", async () => {
   const { stoppable } = counter();
   const steps = await Promise.all([stoppable.next(), stoppable.next(), stoppable.next()]);
   expect(steps.map(({ value }) => value)).toEqual([1, 2, 3]);
@@ -71,7 +71,7 @@ describe("stops at once while it waits", () => {
     expect(await stoppable.next()).toEqual(over);
   });
 
-  test("and a failure that comes later is dropped", async () => {
+  test("and ignores a later failure", async () => {
     const gate = new Gate();
     const stoppable = new Stoppable(async function* (): AsyncGenerator<number, void> {
       yield await gate.opened.then(() => Promise.reject(new Error("too late")));
@@ -84,7 +84,7 @@ describe("stops at once while it waits", () => {
   });
 });
 
-test("removes what was registered when its signal aborts between two values", async () => {
+test("removes registrations when its signal aborts between two values", async () => {
   const abort = new AbortController();
   const { registered, stoppable } = counter(abort.signal);
   await stoppable.next();
@@ -103,7 +103,7 @@ test("rejects with the failure of its generator, and has ended then", async () =
   expect(stoppable.stopped).toBe(true);
 });
 
-test("rejects with what its start throws, and has ended then", async () => {
+test("rejects if its start throws, and has ended then", async () => {
   const stoppable = new Stoppable<number>(() => {
     throw new Error("not like this");
   });

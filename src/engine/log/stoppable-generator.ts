@@ -1,19 +1,19 @@
-// An async generator that can be stopped while it waits. `return()` of a plain one is queued behind the `next()` that
-// waits, so a reader that leaves would stay registered until the next event, or forever.
+// An async generator that can be stopped while it waits. `return()` of a plain generator is queued behind a pending
+// `next()`, so a reader that leaves would stay registered until the next event, or forever.
 //
 // Invariants
 // 1. Nothing runs and nothing is registered before the first `next()`.
-// 2. `return()`, `throw()` and an aborted signal take effect at once: what was registered is removed, a `next()` that
-//    waits is answered, and nothing more is yielded. It does not matter whether the reader comes back.
-// 3. What was registered is also removed when the generator ends by itself or fails.
+// 2. `return()`, `throw()` and an aborted signal take effect at once: registrations are removed, a pending `next()`
+//    resolves, and nothing more is yielded, whether or not the reader returns.
+// 3. Registrations are also removed when the generator ends by itself or fails.
 
-/** Whether a reader has left, and what is to be removed then. */
+/** Whether a reader has left, and the cleanup to run then. */
 export class Stop {
   stopped = false;
   #tasks: (() => void)[] = [];
   #signal: AbortSignal | undefined;
 
-  /** Runs once, when it stops. At once if it has stopped. */
+  /** Runs `task` once, when it stops; at once if it has stopped. */
   onStop(task: () => void): void {
     if (this.stopped) task();
     else this.#tasks.push(task);
@@ -36,7 +36,7 @@ export class Stop {
     for (const task of tasks) task();
   }
 
-  /** Called by the signal. */
+  /** The listener of the signal. */
   handleEvent(): void {
     this.stop();
   }
@@ -53,7 +53,7 @@ export class Stoppable<T> implements AsyncGenerator<T, void> {
   readonly #start: (stop: Stop) => AsyncGenerator<T, void>;
   readonly #stop = new Stop();
   #running: AsyncGenerator<T, void> | undefined;
-  /** Calls of `next()` without an answer, oldest first. Mostly one. */
+  /** Pending calls of `next()`, oldest first. Usually one. */
   #waiting: Waiting<T>[] = [];
 
   constructor(start: (stop: Stop) => AsyncGenerator<T, void>) {
@@ -113,7 +113,7 @@ export class Stoppable<T> implements AsyncGenerator<T, void> {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { resolve } of waiting) resolve(DONE);
-    // It runs to its end when what it waits for has come; that is too late to matter.
+    // It runs to its end when its current wait is over; the result is ignored.
     this.#running?.return().catch(() => undefined);
   }
 }

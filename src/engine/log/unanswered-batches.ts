@@ -1,4 +1,4 @@
-// Batches that the store has not answered: one timer for all of them.
+// Batches without an answer of the store, with one timeout timer for all of them.
 //
 // An array, not a map: a map that is filled and emptied all the time makes new tables, the old ones refer to the new
 // ones, and every batch then survives until the next major garbage collection.
@@ -19,7 +19,7 @@ export class UnansweredBatches {
   #batches: Unanswered[] = [];
   #limit: StoreLimit | undefined = undefined;
 
-  /** `overdue`: called once for each batch that the store has not answered in time. Its answer may still come. */
+  /** `overdue`: called once for each batch that has timed out. Its answer may still come. */
   constructor(clock: Clock, overdue: (lane: SessionState, flight: Flight) => void) {
     this.#clock = clock;
     this.#overdue = overdue;

@@ -1,4 +1,4 @@
-// One process, from the moment it is asked for: how it is stopped before it exists, and who is told of its end.
+// One process, from its request: how it is stopped before it exists, and which waiters get its end.
 import { describe, expect, test } from "vitest";
 import type { Work } from "../../core/model/ids.ts";
 import type { ProcessEnd } from "../../core/model/process.ts";
@@ -36,7 +36,7 @@ test.each([
   { asked: [{ stopBy: 1_000, deadBy: 1_400 }], graceMs: 1_000 },
   { asked: [{ stopBy: 2_000, deadBy: 2_400 }], graceMs: 1_500 },
   { asked: ["alone", { stopBy: 300, deadBy: 700 }], graceMs: 300 },
-] as const)("asked to stop $asked and started all the same, it is stopped with a grace of $graceMs", async (given) => {
+] as const)("stopped $asked and started all the same, it is stopped with a grace of $graceMs", async (given) => {
   const { live, child } = await scene();
   for (const how of given.asked) live.stop(how);
   expect(live.starting.aborted).toBe(true);
@@ -60,8 +60,8 @@ test("the calls that still wait for it are named with its end, once each", async
   for (const leave of [other, third, twice]) leave();
 });
 
-describe("a child of a host's own spawner", () => {
-  test("whose end is never known is settled as lost, and takes nothing down", async () => {
+describe("a child of a custom spawner", () => {
+  test("whose end is never reported is settled as lost, and nothing else fails", async () => {
     const { live, child, ends } = await scene();
     live.began(Object.assign(Object.create(child), { ended: Promise.reject(new Error("lost track")) }));
     await settled();

@@ -1,8 +1,8 @@
-// One process that is going on in this worker: its child, who waits for it, and the way its end takes to the log.
+// One live process of this worker: its child, its waiters, and the way its end takes to the log.
 //
 // Invariants
 // 1. Nothing is started once its stop is decided.
-// 2. Its end is recorded once, when the whole tree is gone or has escaped; only then is anybody told.
+// 2. Its end is recorded once, when the whole tree has ended or has escaped; only then are waiters released.
 // 3. A stop reaches the child in the tick in which it is decided, whatever the store does.
 // 4. Its end is reported by the spawner and by nothing else. Past its deadline it is late, and no longer waited for.
 
@@ -21,40 +21,40 @@ import type { Deadline } from "../work/deadline.ts";
  */
 export type StopWithin = Deadline | "alone" | "at once";
 
-/** How its end reaches the log, and what people see of it until then. */
+/** Records the end of a process, and publishes its output until then. */
 export interface ProcessListener {
   readonly clock: Clock;
   settle(end: ProcessEnd, waiters: readonly Work[]): Promise<ProcessResult>;
   note(live: LiveProcess, output: Output): void;
-  /** It should be dead by now, and is not. */
+  /** It should have ended by now, and has not. */
   late(live: LiveProcess): void;
 }
 
 export class LiveProcess {
   readonly id: ProcessId;
   readonly owner: CallId | SessionId;
-  /** Resolves when its end is recorded; rejects if its session is not ours any more. */
+  /** Resolves when its end is recorded; rejects if its session is not driven here any more. */
   readonly result: Promise<ProcessResult>;
-  /** Resolves when it exists; with nothing if it never will. */
+  /** Resolves when the child exists; with undefined if it never will. */
   readonly existing: Promise<Child | undefined>;
   child: Child | undefined = undefined;
   phase: "starting" | "live" | "over" = "starting";
-  /** It was stopped with its owner, and its death was not reported before the deadline. */
+  /** It was stopped with its owner, and its end was not reported before the deadline. */
   isLate = false;
-  /** The log says that it went to the background. */
+  /** The move to the background is recorded. */
   detached = false;
-  /** What the log says of its end. */
+  /** Its end as it is recorded. */
   recorded: ProcessResult | undefined = undefined;
   readonly #listener: ProcessListener;
   readonly #starting = new AbortController();
   readonly #waiters = new Set<{ readonly work: Work }>();
-  /** The share of the grace period that passes before it is asked to end, if it is stopped with its call. */
+  /** The part of the grace period that passes before the first signal, if it is stopped with its call. */
   readonly #share: number;
-  /** When a stop asks it to end, and when it kills it. */
-  #askAt = Number.POSITIVE_INFINITY;
+  /** When a stop sends the first signal, and when it kills. */
+  #signalAt = Number.POSITIVE_INFINITY;
   #killAt = Number.POSITIVE_INFINITY;
   #deadBy = Number.POSITIVE_INFINITY;
-  #cancelAsking: () => void = ignore;
+  #cancelSignal: () => void = ignore;
   #cancelLate: () => void = ignore;
   readonly #late = Promise.withResolvers<"late">();
   #unsubscribeNotes: () => void = ignore;
@@ -73,7 +73,7 @@ export class LiveProcess {
     this.existing = new Promise((resolve) => {
       this.#exists = resolve;
     });
-    // Whoever wants to know asks; nobody has to.
+    // Not an unhandled rejection if nothing waits for it.
     this.result.catch(ignore);
   }
 
@@ -91,25 +91,25 @@ export class LiveProcess {
     this.child = child;
     this.phase = "live";
     this.#exists(child);
-    if (this.#askAt <= this.#listener.clock.elapsed()) this.#signal();
+    if (this.#signalAt <= this.#listener.clock.elapsed()) this.#signal();
     this.#unsubscribeNotes = startNotes(this.#listener.clock, () => this.#listener.note(this, child.output));
-    // A spawner that cannot tell how its process ended has lost it.
+    // A spawner that cannot report how its process ended has lost it.
     child.ended.then(
-      (end) => this.#over(endOf(this.id, end, noteOf(child.output))),
-      () => this.#over({ processId: this.id }),
+      (end) => this.#ended(endOf(this.id, end, noteOf(child.output))),
+      () => this.#ended({ processId: this.id }),
     );
   }
 
-  /** It never came into being. `stopped`: because somebody was faster. */
+  /** It could not be started. `stopped`: because a stop came first. */
   failed(error: { readonly code: string; readonly message: string }): void {
-    this.#over(
-      this.#askAt === Number.POSITIVE_INFINITY
+    this.#ended(
+      this.#signalAt === Number.POSITIVE_INFINITY
         ? { processId: this.id, failed: error }
         : { processId: this.id, stopped: true },
     );
   }
 
-  /** Its request was not recorded: it never comes into being, and nothing is recorded of it. */
+  /** Its request was not recorded: it never starts, and nothing is recorded. */
   discard(error: unknown): void {
     this.phase = "over";
     this.#cancelLate();
@@ -118,8 +118,8 @@ export class LiveProcess {
   }
 
   /**
-   * Asks it to end, in this very tick. A later request can only make it faster. `with-call`: together with its call,
-   * which may give it time before it is asked.
+   * Stops it in this tick. A later stop can only shorten the time. `with-call`: together with its call, whose grace may
+   * delay the first signal.
    */
   stop(within: StopWithin, how?: "with-call"): void {
     if (this.phase === "over") return;
@@ -135,17 +135,17 @@ export class LiveProcess {
     }
   }
 
-  #killBy(killAt: number, askAt: number): void {
-    if (killAt >= this.#killAt && askAt >= this.#askAt) return;
+  #killBy(killAt: number, signalAt: number): void {
+    if (killAt >= this.#killAt && signalAt >= this.#signalAt) return;
     this.#killAt = Math.min(killAt, this.#killAt);
-    this.#askAt = Math.min(askAt, this.#askAt);
-    this.#cancelAsking();
-    const waitMs = this.#askAt - this.#listener.clock.elapsed();
+    this.#signalAt = Math.min(signalAt, this.#signalAt);
+    this.#cancelSignal();
+    const waitMs = this.#signalAt - this.#listener.clock.elapsed();
     if (waitMs <= 0) this.#signal();
-    else this.#cancelAsking = this.#listener.clock.after(waitMs, () => this.#signal());
+    else this.#cancelSignal = this.#listener.clock.after(waitMs, () => this.#signal());
   }
 
-  /** The child has a grace period of its own; the shorter one counts. */
+  /** The child has its own grace period; the shorter one applies. */
   #signal(): void {
     this.child?.stop(Math.max(0, this.#killAt - this.#listener.clock.elapsed()));
   }
@@ -161,7 +161,7 @@ export class LiveProcess {
     });
   }
 
-  /** Stops it after a while, by way of whoever records the reason. */
+  /** Stops it after a time limit, through `reached`, which records the reason. */
   limit(limitMs: number, reached: (reason: CancelReason) => void): void {
     if (this.phase === "over") return;
     this.#cancelLimit = this.#listener.clock.after(limitMs, () => reached({ kind: "timeout", limitMs }));
@@ -169,16 +169,16 @@ export class LiveProcess {
 
   /** A call or turn waits for it: if it ends meanwhile, the waiter gets the result, and no other turn does. */
   awaitedBy(work: Work): () => void {
-    // One for each wait: it may wait twice.
+    // One object for each wait: the same work may wait twice.
     const waiter = { work };
     this.#waiters.add(waiter);
     return () => void this.#waiters.delete(waiter);
   }
 
-  #over(end: ProcessEnd): void {
+  #ended(end: ProcessEnd): void {
     this.phase = "over";
     this.#exists(undefined);
-    this.#cancelAsking();
+    this.#cancelSignal();
     this.#cancelLate();
     this.#unsubscribeNotes();
     this.#cancelLimit(); // @fault process-limit-left-behind
@@ -187,10 +187,10 @@ export class LiveProcess {
   }
 }
 
-/** Seconds until the first note, the second, and so on; the last one is repeated. */
+/** Intervals before the first note, the second, and so on; the last one repeats. */
 export const PACE_MS: readonly number[] = [2_000, 4_000, 8_000, 16_000, 30_000];
 
-/** Calls back on that pace, until it is taken back. Does not keep a program alive. */
+/** Calls back at these intervals. Returns a function that cancels it. Does not keep a program alive. */
 export function startNotes(clock: Clock, note: () => void): () => void {
   let dispose = (): void => {};
   const next = (index: number): void => {
@@ -220,7 +220,7 @@ function endOf(processId: ProcessId, end: ChildEnd, output: OutputNote | undefin
   };
 }
 
-/** What the log keeps of its output. Undefined: it cannot be read, which does not change how a process ends. */
+/** The record of its output. Undefined: it cannot be read, which does not change how the process ended. */
 export function noteOf(output: Output): OutputNote | undefined {
   try {
     return readNote(output);
@@ -229,11 +229,11 @@ export function noteOf(output: Output): OutputNote | undefined {
   }
 }
 
-/** How much there was, the end of it, and where the rest is. */
+/** The size, the end, and the directory of the output. */
 function readNote(output: Output): OutputNote {
   const { bytes } = output.counts;
   const { head, tail } = output.excerpt({ bytesMax: 2 * OUTPUT_TAIL_CHARS, plain: true });
-  // Of what does not fit only the end: its beginning would read as if nothing were missing between the two.
+  // If it does not fit, only the end: head and tail joined would look complete.
   const text = tail === "" ? head : tail;
   return {
     bytes: bytes.all,

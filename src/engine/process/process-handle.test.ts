@@ -1,4 +1,4 @@
-// A process in the hands of whoever started it, found it again, or follows it from another worker.
+// A handle on a process, for the code that started it, looked it up, or runs in another worker.
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../../test/fixtures/belay.ts";
@@ -13,7 +13,7 @@ import { orLimit } from "./process-handle.ts";
 
 const timers = (clock: ManualClock): number => clock.pending.filter(({ idle }) => !idle).length;
 
-test("it shows what goes on while it does, and nothing afterwards or elsewhere", async () => {
+test("info is defined while the process is live here, and undefined afterwards or elsewhere", async () => {
   const here = await stage();
   const session = await here.belay.createSession();
   await session.processes.start("another one");
@@ -32,7 +32,7 @@ test("it shows what goes on while it does, and nothing afterwards or elsewhere",
 });
 
 describe("a wait", () => {
-  test("ends with its limit and leaves the process going", async () => {
+  test("ends with its limit and leaves the process running", async () => {
     const { belay, clock, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -49,7 +49,7 @@ describe("a wait", () => {
     expect(await handle.wait()).toMatchObject({ outcome: { kind: "completed" }, exit: { code: 3 } });
   });
 
-  test("ends with its signal, also one that was aborted before, and leaves the process going", async () => {
+  test("ends with its signal, even an aborted one, and leaves the process running", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -62,7 +62,7 @@ describe("a wait", () => {
     expect(child.stops).toEqual([]);
   });
 
-  test("that is over, however it ended, leaves neither a timer nor a listener", async () => {
+  test("leaves neither a timer nor a listener, however it ended", async () => {
     const { belay, clock, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -91,7 +91,7 @@ describe("a wait", () => {
     [{ signal: "stop" }, "`signal` is an AbortSignal."],
     [null, "wait() takes its options as an object, { name: value }."],
     [5, "wait() takes its options as an object, { name: value }."],
-  ])("for %o is refused, and does not answer at once as if its limit had come", async (options, message) => {
+  ])("for %o is refused, and does not resolve at once as if its limit had come", async (options, message) => {
     const { belay, clock } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -100,7 +100,7 @@ describe("a wait", () => {
     expect(timers(clock)).toBe(before);
   });
 
-  test("is rejected, also one with a limit, when another worker may drive the session", async () => {
+  test("is rejected, even with a limit, when another worker may drive the session", async () => {
     const { belay, clock, store } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -111,7 +111,7 @@ describe("a wait", () => {
     for (const wait of waiting) await expect(wait).rejects.toMatchObject({ code: "unavailable" });
   });
 
-  test("that nobody looks at takes nobody down when it is rejected", async () => {
+  test("that is not awaited is not an unhandled rejection", async () => {
     const { belay } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -142,7 +142,7 @@ describe("a wait", () => {
     expect(child.stops).toEqual([]);
   });
 
-  test("of a call that was told the result is told to nobody else", async () => {
+  test("of a call that received the result prevents any other report", async () => {
     const { belay, spawner } = await stage({
       go: calls(async (call) => (await call.processes.start("work")).wait()),
       next: notes,
@@ -158,7 +158,7 @@ describe("a wait", () => {
     expect(await session.prompt("next").text()).toBe("[]");
   });
 
-  test("G22: of two calls, one of which is stopped, is told by the other and not to a turn as well", async () => {
+  test("G22: of two calls, one of which is stopped, is reported by the other and not to a turn as well", async () => {
     const told = gate();
     const { belay, spawner } = await stage({
       go: async (turn) => {
@@ -200,7 +200,7 @@ describe("a wait", () => {
     expect(verify(log)).toEqual([]);
   });
 
-  test("of a call that was given up before the end leaves the result for the next turn", async () => {
+  test("of a call that was abandoned before the end leaves the result for the next turn", async () => {
     const { belay, clock, spawner } = await stage({
       go: calls(async (call) => {
         const handle = await call.processes.start("work");
@@ -225,7 +225,7 @@ describe("a wait of a turn", () => {
   const waiting = async (turn: Turn): Promise<string> =>
     JSON.stringify(await (await turn.processes.start("work")).wait());
 
-  test("G22: that was told the result is told to no later turn, nor to the turn itself", async () => {
+  test("G22: that received the result prevents a report to later turns, and to the turn itself", async () => {
     const { belay, spawner } = await stage({
       go: async (turn) => {
         const result = await waiting(turn);
@@ -249,7 +249,7 @@ describe("a wait of a turn", () => {
     expect(verify(await logOf(session))).toEqual([]);
   });
 
-  test("G22: for a process that it has found again is not told to a later turn either", async () => {
+  test("G22: for a process that it has looked up prevents a report to later turns", async () => {
     const { belay, spawner } = await stage({
       go: async (turn) => (await turn.processes.start("work")).id,
       again: async (turn) => {
@@ -285,7 +285,7 @@ describe("a wait of a turn", () => {
     expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
   });
 
-  test("G22: that comes to its end after the turn has returned leaves the result for the next turn", async () => {
+  test("G22: that resolves after the turn has returned leaves the result for the next turn", async () => {
     const { belay, spawner } = await stage({
       go: async (turn) => {
         const handle = await turn.processes.start("work");
@@ -314,8 +314,8 @@ test("a wait without a limit sets no timer", async () => {
   expect(await waiting).toBe("over");
 });
 
-describe("a wait for what another worker has", () => {
-  test("tells how it ended, when it has", async () => {
+describe("a wait for a process of another worker", () => {
+  test("resolves with its end, once it has ended", async () => {
     const here = await stage();
     const session = await here.belay.createSession();
     const { id } = await session.processes.start("work");
@@ -330,7 +330,7 @@ describe("a wait for what another worker has", () => {
     expect(await handle.wait()).toEqual(result);
   });
 
-  test("that has come to its limit follows nothing any more", async () => {
+  test("that has reached its limit follows nothing any more", async () => {
     const here = await stage();
     const session = await here.belay.createSession();
     const { id } = await session.processes.start("work");
@@ -348,8 +348,8 @@ describe("a wait for what another worker has", () => {
   });
 });
 
-describe("what is asked of a process that goes on", () => {
-  test("reaches it: input, the end of the input, the size of its terminal", async () => {
+describe("an operation on a live process", () => {
+  test("reaches the child: input, the end of the input, the size of its terminal", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("cat", { stdin: "open", terminal: { columns: 80, rows: 24 } });
@@ -362,7 +362,7 @@ describe("what is asked of a process that goes on", () => {
     expect(child.inputEnded).toBe(true);
   });
 
-  test("is refused once it has ended, and it is said what to do", async () => {
+  test("is refused once it has ended, with a hint", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("cat", { stdin: "open" });
@@ -379,7 +379,7 @@ describe("what is asked of a process that goes on", () => {
     await expect(handle.resize({ columns: 1, rows: 1 })).rejects.toEqual(refused("resized"));
   });
 
-  test("a cancel is by a user, unless it says otherwise", async () => {
+  test("a cancel has the kind `user` by default", async () => {
     const { belay } = await stage();
     const session = await belay.createSession();
     const first = await session.processes.start("work");
@@ -399,7 +399,7 @@ describe("what is asked of a process that goes on", () => {
     ["a kind that is Belay's own", { kind: "shutdown" }],
     ["a number", 7],
     ["nothing", null],
-  ])("G3: a cancel whose reason is %s stops nothing, leaves no trace, and the session goes on", async (_, reason) => {
+  ])("G3: a cancel whose reason is %s stops nothing, records nothing, and the session continues", async (_, reason) => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -413,7 +413,7 @@ describe("what is asked of a process that goes on", () => {
     expect(await handle.wait()).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "user" } } });
   });
 
-  test("input that is neither text nor bytes, and a size that is none, are refused before they reach it", async () => {
+  test("input that is neither a string nor bytes, and an invalid size, do not reach the child", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("cat", { stdin: "open", terminal: { columns: 80, rows: 24 } });
@@ -435,14 +435,14 @@ describe("what is asked of a process that goes on", () => {
   });
 });
 
-describe("what it says", () => {
+describe("output", () => {
   const read = async (pages: AsyncIterable<OutputPage>): Promise<readonly string[]> => {
     const texts: string[] = [];
     for await (const { text } of pages) texts.push(text);
     return texts;
   };
 
-  test("is read and followed while it goes on, and afterwards", async () => {
+  test("is read and followed while the process is live, and afterwards", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -461,7 +461,7 @@ describe("what it says", () => {
     expect(await read(handle.follow({ offset: 1, bytesMax: 3 }))).toEqual(["ne\n", "two", "\n"]);
   });
 
-  test("afterwards is followed only until whoever follows has had enough", async () => {
+  test("of an ended process is followed only until the reader leaves", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");
@@ -477,10 +477,10 @@ describe("what it says", () => {
     expect(texts).toEqual(["one ", "two "]);
   });
 
-  test("of one that is only just starting is waited for, and is nothing if it never starts", async () => {
+  test("of a starting process is awaited, and undefined if it never starts", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
-    /** What is heard of it by somebody who comes while it starts. */
+    /** The output for a reader that comes while the process starts. */
     const startingThen = async (then: (starts: Gate, id: string) => unknown) => {
       const starts = new Gate();
       spawner.plan({ startsAfter: starts });
@@ -503,14 +503,14 @@ describe("what it says", () => {
     expect(await startingThen((_, id) => belay.cancel(id))).toEqual([undefined, []]);
   });
 
-  /** Of an earlier life: cut off, so that nothing says that it is the end. */
+  /** Of an earlier worker: cut off, so that no page is marked as the last. */
   const keptOf = (pages: Readonly<Record<number, Partial<OutputPage>>>): Partial<OutputFile> => ({
     read: async ({ offset = 0 }: OutputPageOptions = {}) => ({
       ...{ stream: "all", from: offset, to: offset, text: "", missing: 0, end: false, ...pages[offset] },
     }),
   });
 
-  test("afterwards ends where nothing more is kept, and says what is missing on the way", async () => {
+  test("of an ended process ends where nothing more is kept, and pages have the missing bytes", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");

@@ -1,4 +1,4 @@
-// A process as whoever started it, or found it, holds it: also one that has ended, or that another worker has.
+// A handle on a process for the code that started or looked it up, even if it has ended or another worker runs it.
 
 import { ControlError } from "../../core/errors.ts";
 import { checkMs, checkReason, invalid, optionsOf, rejectUnknown } from "../../core/input.ts";
@@ -21,7 +21,7 @@ import { GatedPages, type YieldGate } from "../yield-gate.ts";
 import type { ProcessManager } from "./process-manager.ts";
 import { checkSize } from "./validate-process.ts";
 
-/** As much of the engine as handles use. */
+/** The parts of the engine that handles use. */
 export interface ProcessHost {
   readonly clock: Clock;
   readonly processes: ProcessManager;
@@ -29,16 +29,16 @@ export interface ProcessHost {
   readonly gate: YieldGate;
   info(id: ProcessId): ProcessInfo | undefined;
   cancel(id: ProcessId, reason: CancelReason): Promise<CancelReceipt>;
-  /** How it ended, once the log has it: for a process that has ended, or that another worker has. */
+  /** The recorded end of a process that has ended, or that another worker runs. */
   settled(id: ProcessId, signal: AbortSignal): Promise<ProcessResult | undefined>;
 }
 
-/** The call or turn that holds it, if one does: a result it has received is not given to a later turn. */
+/** The call or turn that has the handle, if any: a result it has received is not given to a later turn. */
 interface Holder {
   readonly id: Work;
   /** Ends its waits. */
   readonly waitSignal: AbortSignal | undefined;
-  hears(result: ProcessResult): void;
+  noteResult(result: ProcessResult): void;
 }
 
 export class ProcessHandle implements Handle {
@@ -85,7 +85,7 @@ export class ProcessHandle implements Handle {
     try {
       const coming = live?.result ?? this.#host.settled(this.id, over.signal);
       const result = await orLimit(clock, coming, { limitMs, signal });
-      if (result !== undefined) holder?.hears(result);
+      if (result !== undefined) holder?.noteResult(result);
       return result;
     } finally {
       over.abort();
@@ -94,7 +94,7 @@ export class ProcessHandle implements Handle {
   }
 
   cancel(reason?: GivenReason): Promise<CancelReceipt> {
-    // Before anything is stopped: what the store cannot take would hold up everything that comes after it.
+    // Before anything is stopped: an invalid reason that the store refuses would block all later commands.
     return this.#gate.settle(() => this.#host.cancel(this.id, checkReason(reason)));
   }
 
@@ -127,7 +127,7 @@ export class ProcessHandle implements Handle {
     return (await this.#live()) ?? (await this.#host.processes.spawner()).output(this.id);
   }
 
-  /** Of one that is only just starting, once it exists. */
+  /** If it is just starting, once it exists. */
   async #live(): Promise<Output | undefined> {
     return (await this.#host.processes.get(this.id)?.existing)?.output;
   }
@@ -151,7 +151,7 @@ export class ProcessHandle implements Handle {
     let offset = first.offset ?? 0;
     while (kept !== undefined && signal?.aborted !== true) {
       const page = await kept.read({ ...first, offset });
-      // The last one says so, even if it has nothing else to say: whoever is far away would come back for it for ever.
+      // The last page is marked, even if it is empty: a remote reader would poll for it forever.
       if (page.to > page.from || page.missing > 0 || page.end) yield page;
       if (page.end || page.to === offset) return;
       offset = page.to;
@@ -167,7 +167,7 @@ export class ProcessHandle implements Handle {
   }
 }
 
-/** Any process of a session, also one that has ended. */
+/** Any process of a session, even one that has ended. */
 export async function findProcess(
   host: ProcessHost,
   session: SessionId,
@@ -186,7 +186,7 @@ export async function findProcess(
 
 type FollowOptions = NonNullable<Parameters<Handle["follow"]>[0]>;
 
-/** The output of a process, read through the gate of what holds its handle. */
+/** The output of a process, behind the gate of the handle's owner. */
 class GatedOutput implements OutputFile {
   readonly #gate: YieldGate;
   readonly #output: OutputFile;
@@ -228,7 +228,7 @@ function checkWait(given: WaitOptions): WaitOptions {
   };
 }
 
-/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
+/** Prevents an unhandled rejection if the promise is not awaited. A caller that awaits it still gets the error. */
 export function ignoreUnhandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

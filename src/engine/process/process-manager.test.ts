@@ -1,4 +1,4 @@
-// Processes in the engine: every race has a scripted order, no child is real, and time moves when the test says so.
+// Processes in the engine: every race has a scripted order, no child is real, and the clock is manual.
 import { expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../../test/fixtures/belay.ts";
 import { stage } from "../../../test/fixtures/engine-processes.ts";
@@ -68,7 +68,7 @@ test("G11: a process whose stop is recorded before it exists is not started", {
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G22: one that has ended just before the signal went out has ended by itself, and is told of", async () => {
+test("G22: a process that ended just before the signal was sent has ended by itself, and is reported", async () => {
   const { belay, spawner } = await stage({
     next: async (turn) => JSON.stringify((await turn.transcript()).filter(({ role }) => role === "note").length),
   });
@@ -83,7 +83,7 @@ test("G22: one that has ended just before the signal went out has ended by itsel
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G22: the result of one whose session was closed meanwhile is dropped, said to be, and counted", async () => {
+test("G22: the result of a process whose session was closed is dropped, recorded as such, and counted", async () => {
   const { belay, spawner } = await stage();
   // It has ended by itself just before the close could reach it.
   spawner.plan({ whenStopped: "exited" });
@@ -98,7 +98,7 @@ test("G22: the result of one whose session was closed meanwhile is dropped, said
   expect(verifyAtRest(log)).toEqual([]);
 });
 
-test("G12, G19: a process that cannot be killed is named as dying, then as escaped, and the session is free", {
+test("G12, G19: a process that cannot be killed is named as dying, then as escaped, and the session is not blocked", {
   meta: { id: "G12/unkillable-process-named" },
 }, async () => {
   const { belay, clock, spawner } = await stage({
@@ -118,7 +118,7 @@ test("G12, G19: a process that cannot be killed is named as dying, then as escap
   const child = await spawner.next();
   void run.cancel();
   await clock.advance(1_900);
-  // The tool waited for its process as it should, so it is not accused of not stopping.
+  // The tool waited for its process as it should, so it is not reported as abandoned.
   const { request } = child;
   expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user" }, dying: [request.id] });
   expect(await session.prompt("again").outcome).toEqual({ kind: "completed" });
@@ -133,7 +133,7 @@ test("G12, G19: a process that cannot be killed is named as dying, then as escap
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G19: an escaped background process is told with its pid", async () => {
+test("G19: an escaped background process is reported with its pid", async () => {
   const { belay, clock, spawner } = await stage();
   spawner.plan({ whenStopped: "escapes" });
   const session = await belay.createSession();
@@ -171,7 +171,7 @@ test("G26: the same with a store that does not answer at all", {
   expect(child.alive).toBe(false);
 });
 
-test("people hear of a process that goes on, soon and then ever less often", async () => {
+test("followers get the output of a live process, soon and then at growing intervals", async () => {
   const { belay, clock, spawner } = await stage();
   const session = await belay.createSession();
   const notes: Delta[] = [];
@@ -201,7 +201,7 @@ test("people hear of a process that goes on, soon and then ever less often", asy
   await follower;
 });
 
-test("G33: a session has only so many processes at once; one that has ended uses up no place", async () => {
+test("G33: a session has a limited number of live processes; an ended one does not count", async () => {
   const { belay, spawner } = await stage();
   const session = await belay.createSession();
   for (let n = 0; n < PROCESSES_LIVE_MAX; n += 1) await session.processes.start("work", { feedback: "silent" });
@@ -211,7 +211,7 @@ test("G33: a session has only so many processes at once; one that has ended uses
   await session.processes.start("one more");
 });
 
-test("G3: what cannot be started is refused, and the place it had is free", async () => {
+test("G3: a process that cannot be started is refused, and does not count", async () => {
   const { belay, spawner } = await stage();
   spawner.plan({ refused: "not_started" });
   const session = await belay.createSession();
@@ -223,7 +223,7 @@ test("G3: what cannot be started is refused, and the place it had is free", asyn
   expect(verifyAtRest(log)).toEqual([]);
 });
 
-test("G22: what ends while a run is live wakes the session once, when that has ended, with all of it", async () => {
+test("G22: processes that end while a run is live begin one run for all of them, when it has ended", async () => {
   const busy = gate();
   const { belay, spawner } = await stage({
     go: async () => {
@@ -247,7 +247,7 @@ test("G22: what ends while a run is live wakes the session once, when that has e
   expect(verifyAtRest(log)).toEqual([]);
 });
 
-test("a call that waits for a process hears of its own stop, and the process goes on", async () => {
+test("a call that waits for a process is stopped by its own cancel, and the process keeps running", async () => {
   const { belay, spawner } = await stage({
     go: async (turn) => {
       await turn.call("wait", {}, async (call) => {
@@ -269,7 +269,7 @@ test("a call that waits for a process hears of its own stop, and the process goe
   expect(child.alive).toBe(true);
 });
 
-test("a process that a turn has started goes on after its run, and ends with its session", {
+test("a process that a turn has started outlives its run, and ends with its session", {
   meta: { id: "G19/background-process-outlives-run" },
 }, async () => {
   const { belay, spawner } = await stage({
@@ -296,7 +296,7 @@ test("a process that a turn has started goes on after its run, and ends with its
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G28: a stop of the session leaves its lasting processes alone if it is unknown what was written", async () => {
+test("G28: a stop of the session does not stop its lasting processes if it is unknown what was written", async () => {
   const { belay, clock, spawner, store } = await stage();
   const session = await belay.createSession();
   await session.processes.start("agent", { lasting: true });
@@ -314,7 +314,7 @@ test("G28: a stop of the session leaves its lasting processes alone if it is unk
   expect((await session.processes.list()).map(({ title }) => title)).toEqual(["agent"]);
 });
 
-test("G11: a turn that has been asked to stop, or has ended, starts nothing", async () => {
+test("G11: a turn that was stopped, or has ended, starts nothing", async () => {
   const refusals: unknown[] = [];
   let kept: Turn["processes"] | undefined;
   const { belay, spawner } = await stage({
@@ -337,7 +337,7 @@ test("G11: a turn that has been asked to stop, or has ended, starts nothing", as
   expect(spawner.children).toEqual([]);
 });
 
-test("G25: a run of an agent that loses what was cut off is lost, and the one behind it runs", async () => {
+test('G25: a run of an agent with `onCrash: "lose"` is lost when it is cut off, and the next one runs', async () => {
   const clock = manualClock();
   const store = new MemoryStore({ clock });
   const asked: string[] = [];
@@ -355,7 +355,7 @@ test("G25: a run of an agent that loses what was cut off is lost, and the one be
   const queued = session.prompt("second");
   await queued.accepted;
   await settled();
-  // Its worker is gone without a word, and its lease runs out.
+  // Its worker vanishes, and its lease expires.
   for (const what of ["renew", "append", "unattended", "claim"] as const) {
     cable.always(what, { kind: "fail", code: "unavailable" });
   }

@@ -1,4 +1,4 @@
-// The processes of this worker: begun when their request is durable, stopped when the state demands it, and told about
+// The processes of this worker: started when their request is durable, stopped when the state demands it, and reported
 // when their end is durable.
 import { Bug } from "../../core/bug.ts";
 import { ControlError, toControlError } from "../../core/errors.ts";
@@ -35,11 +35,11 @@ interface Parts {
   readonly commit: Commit;
   /** A process of this call is recorded as ended, or is late. */
   readonly over: (lane: SessionState, call: CallId) => void;
-  /** Opened when it is first needed: most programs start no processes. */
+  /** Opened on first use: most programs start no processes. */
   readonly spawner: (() => Promise<Spawner>) | undefined;
 }
 
-/** What is asked for, checked. */
+/** A validated request. */
 export interface BeginProcess {
   readonly owner: CallId | SessionId;
   readonly command: CommandLine;
@@ -47,18 +47,18 @@ export interface BeginProcess {
   readonly feedback: Feedback;
   /** The call or turn that starts it for the session. */
   readonly by?: Work;
-  /** The share of the grace period that passes before a stop of its call asks it to end. Default none. */
+  /** The part of the grace period that passes before a stop of its call sends the first signal. Default none. */
   readonly share?: number;
-  /** Why whoever asks begins nothing any more, if so. Looked at in the tick in which the request is sent. */
+  /** The error if the requesting work may begin nothing any more. Called in the tick in which the request is sent. */
   readonly refusal?: () => ControlError | undefined;
 }
 
 export class ProcessManager {
   readonly #parts: Parts;
   readonly #live = new Map<ProcessId, LiveProcess>();
-  /** Results nobody could be told, because their session had ended. */
+  /** Number of results that were not reported, because their session had closed. */
   dropped = 0;
-  /** How surely trees die here. Undefined until the first one was asked for. */
+  /** The containment tier. Undefined until the first process was requested. */
   tier: Tier | undefined = undefined;
   #spawner: Promise<Spawner> | undefined;
 
@@ -74,7 +74,7 @@ export class ProcessManager {
     return this.#live.size;
   }
 
-  /** Registers a process in this tick, so that a stop that follows covers it, and starts it once that is durable. */
+  /** Registers a process in this tick, so that a later stop covers it, and starts it once that is durable. */
   async begin(lane: SessionState, begin: BeginProcess): Promise<LiveProcess> {
     if (this.#parts.spawner === undefined) throw NO_SPAWNER();
     const refused = begin.refusal?.();
@@ -130,9 +130,9 @@ export class ProcessManager {
     const { id } = live;
     const { timeoutMs: _, feedback: __, lasting: ___, ...rest } = options;
     const spawner = live.starting.aborted ? undefined : await this.spawner();
-    // A stop that can still be refused starts nothing and stops nothing, until it is known what becomes of it.
+    // A stop that can still be refused neither starts nor stops anything until it is recorded or refused.
     while (isInDoubt(lane, id)) await this.#parts.commit.drained(lane);
-    // A second line of defence: every stop reaches a process that is being started in the tick of its decision.
+    // A second line of defence: every stop reaches a starting process in the tick of its decision.
     if (lane.phase === "gone" || !mayStart(lane.decided, lane.durable, id)) live.stop("at once");
     if (spawner === undefined) throw new ControlError("not_started", `${id} was stopped before it was started.`);
     const home = lane.decided.cwd === undefined ? {} : { workspace: lane.decided.cwd };
@@ -140,16 +140,16 @@ export class ProcessManager {
   }
 
   #note(lane: SessionState, processId: ProcessId, { pid, tier, profile }: Child): void {
-    // Only for people: a store in trouble may refuse it.
+    // Only for display: a failing store may refuse it.
     this.#parts.commit.submit(lane, { type: "note-process", processId, pid, tier, profile }).catch(ignore);
   }
 
-  /** Refused only by a store in trouble, which keeps it, or by a lane that is not ours any more. */
+  /** Refused only by a failing store, which keeps it, or if another worker drives the lane. */
   #cancel(lane: SessionState, processId: ProcessId, reason: CancelReason): void {
     this.#parts.commit.submit(lane, { type: "cancel-process", processId, reason }).catch(ignore);
   }
 
-  /** Stops what the state demands to be stopped, and settles what is in the log and was never started. */
+  /** Stops what the state demands to be stopped, and settles recorded processes that were never started. */
   satisfy(lane: SessionState): void {
     const { decided, durable } = lane;
     if (decided.processes.live.length === 0) return;
@@ -160,37 +160,37 @@ export class ProcessManager {
     if (lane.epoch === undefined) return;
     for (const { id } of decided.processes.live) {
       if (this.#live.has(id) || !durable.processes.live.some((one) => one.id === id)) continue;
-      // Recorded although its caller was told that it may not be: the answer of the store was lost.
+      // Recorded although its caller got an error: the store's answer was lost.
       const end = { processId: id, failed: UNBEGUN };
       // @fault unrecorded-process-stays-open
       this.#parts.commit.submit(lane, { type: "settle-process", end }).catch(ignore);
     }
   }
 
-  /** A stop was decided: what it covers is stopped in its tick, whatever the store does. */
+  /** A stop was decided: stops what it covers in this tick, whatever the store does. */
   stopAll(lane: SessionState, ids: readonly ProcessId[], within: StopWithin): void {
     for (const id of ids) this.#live.get(id)?.stop(within, withCall(lane, id));
   }
 
-  /** From now on it is the session's. False: it has ended, or is being stopped. */
+  /** Moves a process to the background. False: it has ended, or is being stopped. */
   async detach(lane: SessionState, processId: ProcessId, feedback: Feedback): Promise<boolean> {
     const live = this.#live.get(processId);
     await this.#parts.commit.submit(lane, { type: "detach-process", processId, feedback });
-    // By what is recorded, not by the answer: after trouble with the store it may have been decided twice.
+    // By what is recorded rather than the answer: while the store fails it may be decided twice.
     return live?.detached === true;
   }
 
-  /** Whether a process of this call is not over: neither recorded as ended, nor past its deadline. */
+  /** Whether this call has pending processes: neither recorded as ended, nor past their deadline. */
   hasPending({ decided, durable }: SessionState, call: CallId): boolean {
     if (decided.processes.live.length === 0 && durable.processes.live.length === 0) return false;
     const isPending = ({ id, owner }: Process): boolean => owner === call && this.#live.get(id)?.isLate === false;
     if (decided.processes.live.some(isPending)) return true;
-    // Its end is decided, and on its way to the log.
+    // Its end is decided, and not durable yet.
     const isLeft = (id: ProcessId): boolean => decided.processes.live.some((one) => one.id === id);
     return durable.processes.live.some((one) => isPending(one) && !isLeft(one.id));
   }
 
-  /** A call has returned: processes that it has left are stopped. Resolves when they are over. */
+  /** A call has returned: stops the processes it has left. Resolves when they have ended. */
   async endOf(lane: SessionState, call: CallId): Promise<void> {
     await this.#endAll(lane, (owner) => owner === call, { kind: "parent", id: call });
   }
@@ -201,7 +201,7 @@ export class ProcessManager {
     reason: CancelReason,
   ): Promise<void> {
     const deadline = this.#deadline();
-    // Each is waited for once: then its end is recorded, or it is late.
+    // Each is awaited once: then its end is recorded, or it is late.
     const waited = new Set<LiveProcess>();
     while (lane.phase !== "gone") {
       // @fault begun-in-the-last-moment
@@ -213,26 +213,26 @@ export class ProcessManager {
         live.stop(deadline, reason.kind === "shutdown" ? withCall(lane, live.id) : undefined);
       }
       for (const id of ids) this.#cancel(lane, id, reason);
-      // One that is in the log and nowhere else is settled as never started.
+      // A process that is only in the log is settled as never started.
       if (coming.length === 0) return;
       await Promise.allSettled(coming.map(({ over }) => over));
     }
   }
 
-  /** Somebody else drives this lane: nothing of it may go on here. */
+  /** Another worker drives this lane: kills its processes here. */
   fenced(lane: SessionState): void {
     for (const { id } of [...lane.decided.processes.live, ...lane.durable.processes.live])
       this.#live.get(id)?.stop("at once");
   }
 
-  /** At a shutdown: what goes on in the background ends, and that is recorded. */
+  /** At a shutdown: ends background processes, and records that. */
   async park(lane: SessionState): Promise<void> {
     await this.#endAll(lane, () => true, { kind: "shutdown" });
   }
 
-  /** Nothing is started any more, and what is left is ended. */
+  /** Starts nothing more, and ends what is left. */
   async close(): Promise<void> {
-    // One that could not be opened has nothing to close.
+    // A spawner that could not be opened has nothing to close.
     await this.#spawner?.then((spawner) => spawner.close()).catch(ignore);
   }
 
@@ -256,7 +256,7 @@ export class ProcessManager {
         return opened;
       },
       (error: unknown) => {
-        // What was missing may be there the next time.
+        // The missing part may exist the next time.
         this.#spawner = undefined;
         throw error;
       },
@@ -264,10 +264,10 @@ export class ProcessManager {
     return this.#spawner;
   }
 
-  /** Removes the output that is kept of these. */
+  /** Removes the kept output of these processes. */
   async discard(ids: readonly ProcessId[]): Promise<void> {
     if (ids.length === 0 || this.#parts.spawner === undefined) return;
-    // Output that cannot be removed now goes when there is too much of it.
+    // Output that cannot be removed now is removed when it exceeds its limit.
     await this.spawner()
       .then((spawner) => spawner.discard?.(ids))
       .catch(ignore);
@@ -276,11 +276,11 @@ export class ProcessManager {
   list(lane: SessionState): readonly ProcessInfo[] {
     return lane.durable.processes.live.map(({ id, owner, title, phase, feedback }) => ({
       ...{ id, owner, title, phase, feedback },
-      ...this.#seen(id),
+      ...this.#childInfo(id),
     }));
   }
 
-  #seen(id: ProcessId): Partial<ProcessInfo> {
+  #childInfo(id: ProcessId): Partial<ProcessInfo> {
     const child = this.#live.get(id)?.child;
     if (child === undefined) return {};
     const { pid, tier, mechanism, profile, startedAt, output } = child;
@@ -292,7 +292,7 @@ export class ProcessManager {
     return (await this.#parts.store.process(id)) !== undefined;
   }
 
-  /** How a process ended, as the log has it. Undefined: it has not, or its log was trimmed. */
+  /** The recorded end of a process. Undefined: it has not ended, or its log was trimmed. */
   async ended(id: ProcessId): Promise<ProcessResult | undefined> {
     const row = await this.#parts.store.process(id);
     if (row?.settledAt === undefined) return undefined;
@@ -306,7 +306,7 @@ export class ProcessManager {
     return {
       clock: this.#parts.clock,
       settle: (end, waiters) => this.#settle(lane, end, waiters),
-      note: (live, output) => this.#tell(lane, live, output),
+      note: (live, output) => this.#publishOutput(lane, live, output),
       late: ({ owner }) => this.#over(lane, owner),
     };
   }
@@ -333,7 +333,7 @@ export class ProcessManager {
     return makeDeadline(this.#parts.clock, this.#parts.graceMs);
   }
 
-  #tell(lane: SessionState, live: LiveProcess, output: Output): void {
+  #publishOutput(lane: SessionState, live: LiveProcess, output: Output): void {
     const note = noteOf(output);
     if (note === undefined) return;
     const { bytes, tail } = note;
@@ -354,7 +354,7 @@ const UNBEGUN = {
   message: "It was never started: the store did not answer in time.",
 } as const;
 
-/** Whether a stop of it is decided that can still be refused, or the log may hold one that is not known here. */
+/** Whether a stop of it is decided that can still be refused, or the log may contain a stop that is unknown here. */
 function isInDoubt({ phase, health, decided, durable }: SessionState, id: ProcessId): boolean {
   if (phase === "gone") return false;
   return health.kind === "unknown" || isStopRefusable(decided, durable, id);
@@ -367,7 +367,7 @@ const NO_SPAWNER = (): ControlError =>
 
 const ignore = (): void => {};
 
-/** A process of a call is stopped with it, and one of the session by itself. */
+/** A process of a call is stopped with it, and one of the session separately. */
 function withCall({ decided }: SessionState, id: ProcessId): "with-call" | undefined {
   const owner = decided.processes.live.find((one) => one.id === id)?.owner;
   return owner !== undefined && isCall(owner) ? "with-call" : undefined;

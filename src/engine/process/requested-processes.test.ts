@@ -1,4 +1,4 @@
-// What is asked of the processes of a worker: what of it reaches the machine, the log and whoever asks, in trouble too.
+// Requests for processes: what reaches the spawner, the log and the caller, even while the store fails.
 import { realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
@@ -19,8 +19,8 @@ import { scriptedSpawner } from "../../testing/scripted-spawner.ts";
 import { sequentialIds } from "../../testing/sequential-ids.ts";
 import { Engine } from "../engine.ts";
 
-describe("what is asked for", () => {
-  test("reaches the machine as it is, and what Belay itself looks after does not", async () => {
+describe("a request", () => {
+  test("reaches the spawner unchanged, except for the options that Belay handles", async () => {
     const { belay, spawner } = await stage({}, { directories: "any" });
     const session = await belay.createSession({ cwd: tmpdir() });
     const hear = (): void => {};
@@ -43,7 +43,7 @@ describe("what is asked for", () => {
     expect(started).toMatchObject({ processId: id, pid: 1_001, tier: "namespace", profile: "workspace" });
   });
 
-  test("without options it has neither a directory nor a grace period of its own", async () => {
+  test("without options has neither a directory nor a grace period", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     const { id } = await session.processes.start("work");
@@ -55,7 +55,7 @@ describe("what is asked for", () => {
     for (const absent of ["cwd", "lasting", "by"]) expect(requested).not.toHaveProperty(absent);
   });
 
-  test("where another worker drives the session, it is refused with what to do", async () => {
+  test("is refused with a hint if another worker drives the session", async () => {
     const here = await stage();
     const session = await here.belay.createSession();
     await session.processes.start("work");
@@ -65,15 +65,15 @@ describe("what is asked for", () => {
       message: `Session ${session.id} is driven by another worker: nothing can be started for it here.`,
       hint: "Try again: it is taken over when that worker is gone.",
     });
-    // It says what it knows, which is what the log says.
+    // It returns the state of the log.
     expect(await elsewhere.processes.list()).toEqual([
       { id: expect.any(String), owner: session.id, title: "work", phase: "running", feedback: "next-turn" },
     ]);
   });
 });
 
-describe("a limit", () => {
-  test("stops what goes on for longer, and says so", async () => {
+describe("a time limit", () => {
+  test("stops a process that runs longer, with the limit as the reason", async () => {
     const { belay, clock, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work", { timeoutMs: 5_000 });
@@ -86,7 +86,7 @@ describe("a limit", () => {
     expect(await handle.wait()).toMatchObject({ outcome: { kind: "cancelled", reason } });
   });
 
-  test("of what has ended before, or never began, is forgotten", async () => {
+  test("of a process that has ended before, or never began, is cancelled", async () => {
     const { belay, clock, spawner } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work", { timeoutMs: 5_000 });
@@ -101,8 +101,8 @@ describe("a limit", () => {
   });
 });
 
-describe("what the house says of its processes", () => {
-  test("how many there are, and how surely they die once that is known", async () => {
+describe("the status of processes", () => {
+  test("has their number, and the tier once it is known", async () => {
     const { belay, spawner } = await stage();
     const session = await belay.createSession();
     expect(belay.load).toMatchObject({ processes: 0, tier: undefined });
@@ -113,7 +113,7 @@ describe("what the house says of its processes", () => {
     expect(belay.load).toMatchObject({ processes: 0, dropped: 0 });
   });
 
-  test("which are being stopped", async () => {
+  test("has those that are being stopped", async () => {
     const { belay, spawner } = await stage();
     spawner.plan({ whenStopped: "ignores" });
     const session = await belay.createSession();
@@ -126,7 +126,7 @@ describe("what the house says of its processes", () => {
   });
 });
 
-describe("a house that cannot start processes", () => {
+describe("an engine that cannot start processes", () => {
   function engineWith(spawner: (() => Promise<Spawner>) | undefined): Engine {
     const clock = manualClock();
     return new Engine({
@@ -142,7 +142,7 @@ describe("a house that cannot start processes", () => {
     return (await engine.beginProcess(id, begin)).id;
   }
 
-  test("says so, and how it could", async () => {
+  test("refuses them, with a hint", async () => {
     const engine = engineWith(undefined);
     await expect(start(engine)).rejects.toMatchObject({
       code: "uncontained",
@@ -152,7 +152,7 @@ describe("a house that cannot start processes", () => {
     await engine.processes.close();
   });
 
-  test("for now tries again the next time, and then opens what it needs once", async () => {
+  test("tries again for the next request, and then opens the spawner once", async () => {
     let opened = 0;
     const scripted = scriptedSpawner({ clock: manualClock() });
     const engine = engineWith(async () => {
@@ -169,7 +169,7 @@ describe("a house that cannot start processes", () => {
     expect(scripted.children.map(({ alive }) => alive)).toEqual([false, false]);
   });
 
-  test("closes all the same", async () => {
+  test("closes without an error", async () => {
     const engine = engineWith(() => Promise.reject(new Error("Nothing here can hold a process.")));
     const starting = start(engine).catch(() => "refused");
     await engine.processes.close();
@@ -178,7 +178,7 @@ describe("a house that cannot start processes", () => {
   });
 });
 
-describe("a store in trouble", () => {
+describe("a failing store", () => {
   test("G3: a process whose record was written although the answer was lost is settled as never started", async () => {
     const { belay, clock, spawner, store } = await stage();
     const session = await belay.createSession();
@@ -198,7 +198,7 @@ describe("a store in trouble", () => {
     expect(verifyAtRest(await logOf(session))).toEqual([]);
   });
 
-  test("leaves what goes on alone while it settles what was never begun", async () => {
+  test("does not affect live processes while it settles those never begun", async () => {
     const { belay, clock, spawner, store } = await stage();
     const session = await belay.createSession();
     await session.processes.start("work");
@@ -211,7 +211,7 @@ describe("a store in trouble", () => {
     expect(child.stops).toEqual([]);
   });
 
-  test("does not keep a child from starting, although nothing says where it runs", async () => {
+  test("does not prevent a child from starting, although its pid is not recorded", async () => {
     const { belay, spawner, store } = await stage();
     const session = await belay.createSession();
     store.plan("append", 2, { kind: "fail", code: "store_full" });
@@ -286,7 +286,7 @@ describe("a shutdown", () => {
     return events.filter(({ type }) => type === "process.settled");
   };
 
-  test("waits for what goes on in the background and what is only just starting, and says how it ended", async () => {
+  test("waits for background and starting processes, and records their ends", async () => {
     const { belay, clock, spawner, store } = await stage();
     store.close = async () => {};
     const session = await belay.createSession();
@@ -303,7 +303,7 @@ describe("a shutdown", () => {
     expect(await endsOf(store, session.id)).toMatchObject([{ outcome: shutdown }, { outcome: shutdown }]);
   });
 
-  test("waits for what is not even recorded, and it is not started", async () => {
+  test("waits for a process whose request is not recorded, which is then not started", async () => {
     const { belay, spawner, store } = await stage();
     store.close = async () => {};
     const session = await belay.createSession();
@@ -320,7 +320,7 @@ describe("a shutdown", () => {
     expect(await endsOf(store, session.id)).toMatchObject([{ outcome: shutdown }]);
   });
 
-  test("that could not wait any longer ends at once what a slow machine starts after it", async () => {
+  test("that has reached its limit kills a child that a slow machine starts after it", async () => {
     const { belay, clock, spawner } = await stage();
     const machine = scriptedSpawner({ clock });
     const slow = new Gate();
@@ -340,7 +340,7 @@ describe("a shutdown", () => {
   });
 });
 
-test("a stop of the session covers a process whose request is still on its way to the store", async () => {
+test("a stop of the session covers a process whose request is not durable yet", async () => {
   const { belay, clock, spawner, store } = await stage({ go: deaf });
   const session = await belay.createSession();
   const run = session.prompt("go");

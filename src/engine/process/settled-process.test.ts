@@ -1,4 +1,4 @@
-// How a process ended, for whoever has only the store to ask, and a log that does not go back to its end any more.
+// The end of a process that only the store knows, and a log that no longer contains it.
 import { expect, test } from "vitest";
 import { logOf } from "../../../test/fixtures/belay.ts";
 import { type EngineProcesses, neighbour, stage } from "../../../test/fixtures/engine-processes.ts";
@@ -8,7 +8,7 @@ import type { Session } from "../../sdk/session.ts";
 import { Gate } from "../../testing/gate.ts";
 import { settled } from "../../testing/manual-clock.ts";
 
-/** So much more happens that a snapshot is made, and what was before it can be removed. */
+/** Records so much that a snapshot is made, and what was before it can be removed. */
 async function goOn(session: Session): Promise<void> {
   const from = (await session.explain()).asOf;
   while ((await session.explain()).asOf < from + SNAPSHOT_EVENTS) await session.prompt("more").outcome;
@@ -26,7 +26,7 @@ async function endOf(session: Session, id: ProcessId): Promise<Seq> {
   return end?.seq ?? 0;
 }
 
-test("one whose end retention has removed has still ended as it did", async () => {
+test("a process whose end retention has removed keeps its outcome", async () => {
   const here = await stage();
   const session = await here.belay.createSession();
   const first = await ended(here, session);
@@ -34,19 +34,19 @@ test("one whose end retention has removed has still ended as it did", async () =
   const second = await ended(here, session);
   const kept = await endOf(session, second);
   await goOn(session);
-  // What is left begins with the end of another one, which is not to be taken for its own.
+  // The log now begins with the end of another process, which must not be taken for its own.
   expect(await here.store.trim(session.id, kept)).toMatchObject({ kept });
   const endedAs = async (id: ProcessId): Promise<unknown> => (await session.processes.get(id)).wait();
   expect(await endedAs(first)).toEqual({ processId: first, outcome: { kind: "completed" } });
   expect(await endedAs(second)).toMatchObject({ processId: second, exit: { code: 0 } });
-  // Now with what was said about it, which is not its end either.
+  // Now with its inbox item, which is not its end either.
   expect(await here.store.trim(session.id, kept + 1)).toMatchObject({ kept: kept + 1 });
   expect(await endedAs(second)).toEqual({ processId: second, outcome: { kind: "completed" } });
   here.store.read = async () => ({ events: [] });
   expect(await endedAs(second)).toEqual({ processId: second, outcome: { kind: "completed" } });
 });
 
-test("one that ends here tells how, although the store answers no questions", async () => {
+test("the end of a process is returned here, although the store does not answer", async () => {
   const { belay, spawner, store } = await stage();
   const session = await belay.createSession();
   const handle = await session.processes.start("work");
@@ -55,12 +55,12 @@ test("one that ends here tells how, although the store answers no questions", as
   expect(await handle.wait()).toMatchObject({ exit: { code: 3 } });
 });
 
-test("one whose end was removed before another worker could read it has ended as it did", async () => {
+test("a process whose end was removed before another worker could read it keeps its outcome", async () => {
   const here = await stage();
   const session = await here.belay.createSession();
   const { id } = await session.processes.start("work", { feedback: "silent" });
   const handle = await (await neighbour(here)).session(session.id).processes.get(id);
-  // It goes on when it is looked up, and retention is faster than the follower that is to read its end.
+  // The process is live when it is looked up, and retention is faster than the follower that reads its end.
   const looked = new Gate();
   here.store.plan("process", 2, { kind: "delay-answer", until: looked });
   const waiting = handle.wait();

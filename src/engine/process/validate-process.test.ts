@@ -1,4 +1,4 @@
-// What may be asked of a process, and what whoever asks for something else is told.
+// Valid requests for processes, and the errors of invalid ones.
 import { describe, expect, test } from "vitest";
 import { logOf } from "../../../test/fixtures/belay.ts";
 import { stage } from "../../../test/fixtures/engine-processes.ts";
@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * 60_000;
 describe("a command", () => {
   const WHAT_IT_IS = 'A command is a text for the shell, or a list of arguments: ["git", "status"].';
 
-  test("is taken as it is: a text with its spaces, a list with its empty arguments", () => {
+  test("is accepted unchanged: a string with its spaces, a list with its empty arguments", () => {
     const good: readonly CommandLine[] = [" ls -l ", ["git"], ["git", "status", ""]];
     for (const command of good) expect(checkCommand(command)).toEqual(command);
   });
@@ -39,11 +39,11 @@ describe("a command", () => {
     ["echo \0", "The command holds a NUL byte, which would end it there."],
     [["echo", "\0"], "Argument 1 of the command holds a NUL byte, which would end it there."],
     ["echo \ud83d", "The command is not well-formed Unicode."],
-  ])("%j is none", (command, message) => {
+  ])("%j is invalid", (command, message) => {
     expect(() => checkCommand(command)).toThrow(refused(message));
   });
 
-  test("may be as long as a system takes it, and not longer", () => {
+  test("may be as long as the system accepts, and not longer", () => {
     const longest = "x".repeat(ARGUMENT_BYTES_MAX - 1);
     expect(checkCommand(longest)).toBe(longest);
     expect(checkCommand(["echo", longest])).toEqual(["echo", longest]);
@@ -78,7 +78,7 @@ describe("options that start() and run() share", () => {
     {
       limits: { processesMax: 1, memoryBytesMax: 1, fileBytesMax: 1, cpuSecondsMax: 1, outputBytesMax: 2 ** 53 - 1 },
     },
-  ])("%j are taken as they are", (options) => {
+  ])("%j are accepted unchanged", (options) => {
     expect(checkStart(options)).toStrictEqual(options);
     expect(checkRun(options)).toStrictEqual(options);
   });
@@ -121,19 +121,19 @@ describe("options that start() and run() share", () => {
     [{ timeoutMs: DAY_MS + 1 }, "timeoutMs is a whole number of milliseconds from 0 to 86400000."],
     [{ timeoutMs: "1s" }, "timeoutMs is a whole number of milliseconds from 0 to 86400000."],
     [{ feedback: "loud" }, '`feedback` is "wake", "next-turn" or "silent".'],
-  ])("%j are refused, and it is said what they are", (options, message) => {
+  ])("%j are refused, with the valid values", (options, message) => {
     expect(() => checkStart(options)).toThrow(refused(message));
     expect(() => checkRun(options)).toThrow(refused(message));
   });
 
-  test("what is no object is refused, also when it has no properties to look at", () => {
+  test("a value that is not an object is refused, even without properties", () => {
     for (const options of [null, "wake", 5, [], true] as unknown as readonly object[]) {
       expect(() => checkStart(options)).toThrow(refused("The options of start() are an object."));
       expect(() => checkRun(options)).toThrow(refused("The options of run() are an object."));
     }
   });
 
-  test("an option that does not exist is named, with whose it is not", () => {
+  test("an unknown option is named, with the method it was given to", () => {
     const unknown: object = { colour: "red", size: 1 };
     expect(() => checkStart(unknown)).toThrow(refused("start() has no `colour`, `size`."));
     expect(() => checkRun(unknown)).toThrow(refused("run() has no `colour`, `size`."));
@@ -141,7 +141,7 @@ describe("options that start() and run() share", () => {
 });
 
 describe("options of one of them", () => {
-  test("only what is started can be lasting", () => {
+  test("only start() accepts `lasting`", () => {
     expect(checkStart({ lasting: true })).toStrictEqual({ lasting: true });
     const no = { lasting: false } as unknown as StartOptions;
     expect(() => checkStart(no)).toThrow(refused("`lasting` is true, or left out."));
@@ -149,7 +149,7 @@ describe("options of one of them", () => {
     expect(() => checkRun(lasting)).toThrow(refused("run() has no `lasting`."));
   });
 
-  test("only what is waited for can move to the background", () => {
+  test("only run() accepts `backgroundAfterMs`", () => {
     for (const backgroundAfterMs of [0, DAY_MS]) {
       expect(checkRun({ backgroundAfterMs })).toStrictEqual({ backgroundAfterMs });
     }

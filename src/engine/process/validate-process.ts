@@ -1,4 +1,4 @@
-// What is asked of a process, checked before anything is recorded. What only the machine knows, the spawner checks.
+// Validates requests for processes, before anything is recorded. What only the machine knows is checked by the spawner.
 import { type Problem, problemOfCommand, problemOfPath } from "../../core/argument.ts";
 import { ControlError } from "../../core/errors.ts";
 import { checkMs, invalid, isObject, rejectUnknown } from "../../core/input.ts";
@@ -6,7 +6,7 @@ import { TERMINAL_CELLS_MAX } from "../../core/limits.ts";
 import type { Feedback } from "../../core/model/event.ts";
 import type { CommandLine, Profile, RunOptions, StartOptions } from "../../ports/spawner.ts";
 
-/** A day: longer than that is a service, and a service has somebody else to look after it. */
+/** A day: a process that runs longer is a service, and needs a service manager. */
 const TIMEOUT_MS_MAX = 24 * 60 * 60_000;
 
 export function checkCommand(given: unknown): CommandLine {
@@ -15,7 +15,7 @@ export function checkCommand(given: unknown): CommandLine {
     refuse(problemOfCommand(given));
     return given;
   }
-  // Copied first: `every` passes over the holes of a list.
+  // Copied first: `every` skips the holes of a list.
   const args: readonly unknown[] = Array.isArray(given) ? [...given] : [];
   if (!isArguments(args)) {
     throw invalid('A command is a text for the shell, or a list of arguments: ["git", "status"].');

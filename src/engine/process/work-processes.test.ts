@@ -1,4 +1,4 @@
-// What tools and turns can do with processes, with children that do as the test says.
+// The processes of tools and turns, with scripted children.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, untilAborted } from "../../../test/fixtures/belay.ts";
 import { watch } from "../../../test/fixtures/commit.ts";
@@ -10,11 +10,11 @@ import type { TurnProcesses } from "../../ports/spawner.ts";
 import { Gate } from "../../testing/gate.ts";
 import { settled } from "../../testing/manual-clock.ts";
 
-/** What a call answered, as `calls` tells it. */
+/** The result of a call, as the `calls` fixture returns it. */
 const answerOf = (text: string): unknown => JSON.parse(text).value;
 
 describe("a command that is run", () => {
-  test("answers with how it ended, how long it took, and the end of what it said", async () => {
+  test("returns its outcome, its duration, and the end of its output", async () => {
     const { belay, clock, spawner } = await stage({ go: calls((call) => call.processes.run(["make", "all"])) });
     const session = await belay.createSession();
     const run = session.prompt("go");
@@ -38,7 +38,7 @@ describe("a command that is run", () => {
     ["of longer characters", "€uro ☃\n", 4_000],
     ["of pairs", "😀", 4_000],
     ["with colours", "\u001b[32mok\u001b[0m\n", 4_000],
-  ])("answers with nothing but the end of output %s", async (_, line, lines) => {
+  ])("returns nothing but the end of output %s", async (_, line, lines) => {
     const { belay, spawner } = await stage({ go: calls((call) => call.processes.run("work")) });
     const run = (await belay.createSession()).prompt("go");
     const child = await spawner.next();
@@ -52,7 +52,7 @@ describe("a command that is run", () => {
     expect(tail.length).toBeGreaterThan(OUTPUT_TAIL_CHARS / 5);
   });
 
-  test("that somebody else's signal has ended says which", async () => {
+  test("that another program's signal has ended has the signal in its result", async () => {
     const { belay, spawner } = await stage({ go: calls((call) => call.processes.run("work")) });
     const run = (await belay.createSession()).prompt("go");
     (await spawner.next()).die("SIGSEGV");
@@ -62,7 +62,7 @@ describe("a command that is run", () => {
     expect(ended).not.toHaveProperty("escaped");
   });
 
-  test("that is stopped for itself leaves its call going", async () => {
+  test("that is stopped separately leaves its call running", async () => {
     const { belay, spawner } = await stage({ go: calls((call) => call.processes.run("work")) });
     const run = (await belay.createSession()).prompt("go");
     const child = await spawner.next();
@@ -75,7 +75,7 @@ describe("a command that is run", () => {
     expect(await run.outcome).toEqual({ kind: "completed" });
   });
 
-  test("that ends by itself just as its call is stopped has ended, and its tool is told so", async () => {
+  test("that ends by itself just as its call is stopped has ended, and its tool gets the result", async () => {
     const told: unknown[] = [];
     const { belay, spawner } = await stage({
       go: calls(async (call) => told.push(await call.processes.run("work"))),
@@ -89,7 +89,7 @@ describe("a command that is run", () => {
     expect(told).toMatchObject([{ kind: "ended", outcome: { kind: "completed" } }]);
   });
 
-  test("that is stopped with its call rejects with the reason, and what it had said is kept", async () => {
+  test("that is stopped with its call rejects with the reason, and its output is kept", async () => {
     const told: unknown[] = [];
     let aborted: AbortSignal | undefined;
     const work = async (call: LiveCall): Promise<unknown> => {
@@ -114,7 +114,7 @@ describe("a command that is run", () => {
     expect(child.stops[0]).toBe(1_500);
   });
 
-  test("that nobody waits for takes nobody down when it is refused", async () => {
+  test("that is not awaited is not an unhandled rejection when it is refused", async () => {
     const { belay, spawner } = await stage({
       go: calls(async (call) => {
         void call.processes.run("work");
@@ -187,13 +187,13 @@ test("G19: a call that returns before its command is recorded waits for it, and 
   expect(verify(await logOf(session))).toEqual([]);
 });
 
-describe("a command that takes too long to be waited for", () => {
+describe("a command that outlasts `backgroundAfterMs`", () => {
   const background = (call: LiveCall): Promise<unknown> =>
     call.processes
       .run("serve", { backgroundAfterMs: 100, feedback: "wake" })
       .then((ran) => (ran.kind === "background" ? [ran.kind, ran.process.id] : ran));
 
-  test("goes on in the background, and is no longer its call's to end", async () => {
+  test("runs in the background, and does not end with its call", async () => {
     const moved = gate();
     const { belay, clock, spawner } = await stage({
       go: calls(async (call) => {
@@ -219,7 +219,7 @@ describe("a command that takes too long to be waited for", () => {
     expect(verify(await logOf(session))).toEqual([]);
   });
 
-  test("reports at the next turn, unless its tool says otherwise", async () => {
+  test("reports at the next turn, unless its tool sets another feedback", async () => {
     const { belay, clock, spawner } = await stage({
       go: calls(async (call) => (await call.processes.run("serve", { backgroundAfterMs: 100 })).kind),
       next: notes,
@@ -235,7 +235,7 @@ describe("a command that takes too long to be waited for", () => {
     expect(JSON.parse(await session.prompt("next").text())).toHaveLength(1);
   });
 
-  test("is waited for all the same if it is being stopped by then", async () => {
+  test("is still awaited if it is being stopped by then", async () => {
     const { belay, clock, spawner } = await stage({ go: calls(background) });
     spawner.plan({ whenStopped: "ignores" });
     const run = (await belay.createSession()).prompt("go");
@@ -284,7 +284,7 @@ describe("a stop", () => {
   });
 
   test.each(["its request", "another one"])(
-    "G11: a command is not started if its call was given up while %s was not durable",
+    "G11: a command is not started if its call was abandoned while %s was not durable",
     async (what) => {
       const told: unknown[] = [];
       const begins = gate();
@@ -319,7 +319,7 @@ describe("a stop", () => {
     },
   );
 
-  test("of a call is not heard any more by a command that has ended", async () => {
+  test("of a call does not affect a command that has ended", async () => {
     const ran = gate();
     const { belay, spawner } = await stage({
       go: calls(async (call) => {
@@ -337,7 +337,7 @@ describe("a stop", () => {
     expect(child.stops).toEqual([]);
   });
 
-  test("G11: a call that has been asked to stop, or has returned, begins nothing", async () => {
+  test("G11: a call that was stopped, or has returned, begins nothing", async () => {
     const refusals: unknown[] = [];
     const refuse = (error: unknown): void => void refusals.push(error);
     let kept: LiveCall["processes"] | undefined;
@@ -369,7 +369,7 @@ describe("a stop", () => {
 });
 
 describe("an interrupt that is not recorded yet", () => {
-  test("lets nothing new begin in the run that it ends", async () => {
+  test("prevents the run that it ends from beginning anything", async () => {
     const refusals: unknown[] = [];
     const refuse = (error: unknown): void => void refusals.push(error);
     const begins = gate();
@@ -439,7 +439,7 @@ describe("an interrupt that is not recorded yet", () => {
 });
 
 describe("a process that is started", () => {
-  test("by a tool or a turn is the session's, and reports at the next turn unless it is to do otherwise", async () => {
+  test("by a tool or a turn belongs to the session, and reports at the next turn by default", async () => {
     const start = async (processes: TurnProcesses): Promise<string> => {
       const plain = await processes.start("work");
       const loud = await processes.start("work", { feedback: "wake" });
@@ -462,7 +462,7 @@ describe("a process that is started", () => {
     ]);
   });
 
-  test("by a turn that is over is refused, and it is said why", async () => {
+  test("by a turn that has ended is refused, with the reason", async () => {
     let kept: TurnProcesses | undefined;
     const { belay } = await stage({
       go: (turn) => {
@@ -476,8 +476,8 @@ describe("a process that is started", () => {
   });
 });
 
-describe("a process is found again", () => {
-  test("by the tools and turns of its session, while it goes on and afterwards", async () => {
+describe("a process is looked up", () => {
+  test("by the tools and turns of its session, while it is live and afterwards", async () => {
     const { belay, spawner } = await stage({
       call: calls(async (call) => {
         const [info] = await call.processes.list();
@@ -497,7 +497,7 @@ describe("a process is found again", () => {
     expect(answerOf(await session.prompt("ended").text())).toEqual([[], result]);
   });
 
-  test("although the store does not answer, if it goes on here", async () => {
+  test("although the store does not answer, if it is live here", async () => {
     const { belay, store } = await stage();
     const session = await belay.createSession();
     const handle = await session.processes.start("work");

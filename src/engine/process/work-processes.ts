@@ -1,5 +1,5 @@
-// What turns and calls can do with processes: start one for the session, find one again; a call can also run one and
-// wait for it. None of those that are started for the session ends with the turn or call.
+// The processes of turns and calls: both can start one for the session and look one up; a call can also run one and
+// wait for it. Processes of the session outlive the turn or call.
 import { ControlError } from "../../core/errors.ts";
 import { UNINTERRUPTED_PERCENT } from "../../core/limits.ts";
 import { type CallId, type SessionId, sessionOf, type TurnId } from "../../core/model/ids.ts";
@@ -50,11 +50,11 @@ export class TurnProcesses implements TurnApi {
   }
 }
 
-/** As much of a call as its processes use. */
+/** The parts of a call that its processes use. */
 type Call = RunWork & {
   readonly id: CallId;
   readonly interruptible: boolean;
-  /** Keeps what there is, if the tool has kept nothing itself. */
+  /** Stores this as the partial result, if the tool has stored none. */
   keep(result: Omit<ProcessResult, "outcome">): void;
 };
 
@@ -76,11 +76,11 @@ export class CallProcesses extends TurnProcesses implements CallApi {
     const { processes } = host.handles;
     const begin = { owner, command: checkCommand(command), options: rest, feedback: "silent" } as const;
     const refusal = (): ControlError | undefined => refusalOf(this.#call);
-    // The command of a call that cannot be interrupted has time to finish, too.
+    // The command of a call that is not interruptible has time to finish, too.
     // @fault uninterrupted-command-stopped-at-once
     const share = interruptible ? 0 : UNINTERRUPTED_PERCENT / 100;
     const live = await processes.begin(lane, { ...begin, refusal, share });
-    // It is stopped with what owns it, by the decision that says so: the call, or the session once it is moved there.
+    // It is stopped by the decision that stops its owner: the call, or the session once it is moved there.
     const result = await orLimit(host.clock, live.over, { limitMs: backgroundAfterMs });
     if (result !== undefined) return this.#ended(live, result);
     if (await processes.detach(lane, live.id, feedback)) {
@@ -89,7 +89,7 @@ export class CallProcesses extends TurnProcesses implements CallApi {
     return this.#ended(live, await live.over);
   }
 
-  /** Stopped because its call was: then the call has been stopped too, and that is how it ends. */
+  /** It was stopped because its call was: then the call ends as stopped, too. */
   #ended(live: LiveProcess, result: ProcessResult | "late"): CommandResult {
     const { scope } = this.#call;
     if (result === "late") {
@@ -105,7 +105,7 @@ export class CallProcesses extends TurnProcesses implements CallApi {
 const handleOf = (work: RunWork, id: LiveProcess["id"]): ProcessHandle =>
   new ProcessHandle(work.host.handles, id, sessionOf(id), work.gate, work);
 
-/** Code that has returned begins nothing, nor does code that is being stopped, even if the log has no stop yet. */
+/** Code that has returned or is being stopped begins nothing, even if the log has no stop yet. */
 // @fault begun-by-the-cancelled:start
 const refusalOf = ({ scope, hasReturned, id }: RunWork): ControlError | undefined =>
   scope.reason === undefined && !hasReturned

@@ -1,10 +1,10 @@
-// Removing what is not wanted any more: the beginning of a log, or a whole session.
+// Removes data permanently: the beginning of a log, or a whole session.
 //
 // Invariants
-// 1. What the next request to a model needs is never removed from a session that goes on: a log is cut before the run
-//    that made the last summary. Without a summary it is cut between two runs, and the model is told.
+// 1. What the next request to a model needs is never removed from an open session: a log is cut before the run that
+//    made the last summary. Without a summary it is cut between two runs, and the model gets a note.
 // 2. Each step is one small write, so that a stop waits for one of them at most.
-// 3. A session that is to be deleted accepts nothing by then. One that is not at rest is not deleted.
+// 3. A session that is being deleted accepts nothing new. A busy one is not deleted.
 
 import { ControlError } from "../../core/errors.ts";
 import { DELETE_WAIT_MS, PAGE_EVENTS_MAX } from "../../core/limits.ts";
@@ -21,7 +21,7 @@ import type { SessionRegistry } from "../log/session-registry.ts";
 import type { SessionState } from "../log/session-state.ts";
 import type { ProcessManager } from "../process/process-manager.ts";
 
-/** What a removal needs of its engine. */
+/** The parts of the engine that a removal needs. */
 export interface RemovalHost {
   readonly store: Store;
   readonly clock: Clock;
@@ -39,13 +39,13 @@ export class Removal {
   readonly #host: RemovalHost;
   readonly #forget: (session: SessionId) => void;
 
-  /** `forget`: the session is gone, and this worker no longer takes it up. */
+  /** `forget`: the session is gone, and this worker must not take it over again. */
   constructor(host: RemovalHost, forget: (session: SessionId) => void) {
     this.#host = host;
     this.#forget = forget;
   }
 
-  /** Forgets the events before a position, as far as possible. */
+  /** Removes the events before a position, as far as possible. */
   async trim(session: SessionId, before: Seq): Promise<Trimmed> {
     const { store } = this.#host;
     const lane = await this.#loaded(session);
@@ -70,7 +70,7 @@ export class Removal {
   async remove(session: SessionId, reason: CancelReason): Promise<SessionDeleted> {
     const { store, commit, lanes } = this.#host;
     const upkeep = requireUpkeep(store);
-    // In the tick of the call: what is prompted behind it is refused.
+    // In the tick of the call: later prompts are refused.
     await commit.submit(lanes.get(session), { type: "close", reason });
     const lane = await this.#loaded(session);
     const events = lane.durable.head;
@@ -81,7 +81,7 @@ export class Removal {
     throw stillStopping(session);
   }
 
-  /** Deletes a session in which nothing is going on, unless something begins in it meanwhile. */
+  /** Deletes an idle session, unless something begins in it meanwhile. */
   async removeIdle(session: SessionId, head: Seq): Promise<"done" | "busy"> {
     const lane = await this.#host.loaded(session);
     if (lane === undefined || !lane.idle || lane.durable.head !== head) return "busy";
@@ -101,7 +101,7 @@ export class Removal {
     }
   }
 
-  /** Nothing of it stays in memory, and its followers end. */
+  /** Removes it from memory, and ends its followers. */
   #removed(lane: SessionState): void {
     const { store, commit, feeds, worker } = this.#host;
     feeds.remove(lane.id);
@@ -111,7 +111,7 @@ export class Removal {
     store.release(lane.id, worker).catch(() => {});
   }
 
-  /** Where its last summary is read from. */
+  /** The position from which the conversation for a model is read. */
   async #contextFrom(lane: SessionState): Promise<Seq> {
     if (lane.durable.contextFrom === 0) {
       // An earlier version did not record it: the log is read once.
@@ -129,7 +129,7 @@ export class Removal {
       const { events } = await store.read(lane.id, { after, limit: PAGE_EVENTS_MAX });
       const [first] = events;
       if (first === undefined) return state.contextFrom;
-      // Its beginning was removed: what is left is kept until there is a new summary.
+      // Its beginning was removed: the rest is kept until there is a new summary.
       if (first.seq !== after + 1) return first.seq;
       state = events.reduce(evolve, state);
     }
@@ -141,7 +141,7 @@ export class Removal {
     return lane;
   }
 
-  /** What is removed must be part of a snapshot: the next load starts from there. */
+  /** Removed events must be part of a snapshot, from which the next load starts. */
   async #snapshot(lane: SessionState, before: Seq): Promise<void> {
     if (lane.snapshotAt < before - 1) await this.#host.commit.barrier(lane, "snapshot");
   }
@@ -175,7 +175,7 @@ export class Removal {
   }
 }
 
-/** How often it is tried again when something was recorded in a closed session meanwhile. */
+/** Number of attempts if something is recorded in the closed session meanwhile. */
 const ATTEMPTS_MAX = 8;
 
 function requireUpkeep({ upkeep }: Store): Upkeep {

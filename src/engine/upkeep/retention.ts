@@ -1,10 +1,11 @@
-// Keeps the store within its limits, in the background: looks at all sessions again and again, a page at a time.
+// Keeps the store within its limits, in the background: examines all sessions repeatedly, a page at a time.
 //
 // Invariants
-// 1. Nothing that is going on is touched: a log is cut between runs, and only an idle session is deleted.
-// 2. One step at a time, each of them small; the store is free for a stop between any two.
-// 3. Trouble of the store ends a round, and the next round tries again. The same trouble is reported once.
+// 1. Running work is never affected: a log is cut between runs, and only an idle session is deleted.
+// 2. One small step at a time; the store is free for a stop between any two.
+// 3. An error of the store ends a pass, and the next pass tries again. The same error is reported once.
 import { ControlError, toControlError } from "../../core/errors.ts";
+import { invalid, isObject, rejectUnknown } from "../../core/input.ts";
 import { RETENTION_EVERY_MS, RETENTION_IDLE_SESSIONS_MAX, RETENTION_SESSIONS_MAX } from "../../core/limits.ts";
 import type { SessionId } from "../../core/model/ids.ts";
 import { excessSessions, isForgotten, isTooLarge, type Retention, SLACK, within } from "../../core/model/retention.ts";
@@ -39,11 +40,11 @@ export class RetentionLoop {
   readonly #upkeep: Upkeep;
   #cancelTimer: () => void = () => {};
   #stopped = false;
-  /** One look at all sessions: how many there are so far, and the idlest of them. */
+  /** The state of one pass: the number of sessions so far, and the ones that have been inactive longest. */
   #cursor = 0;
   #sessions = 0;
   #idlest: Surveyed[] = [];
-  /** Where the logs ended that were found to be small enough. */
+  /** The heads of logs that were found to be small enough. */
   #small = new Map<SessionId, number>();
 
   constructor(parts: Parts, upkeep: Upkeep) {
@@ -52,7 +53,7 @@ export class RetentionLoop {
     this.#wait();
   }
 
-  /** What it has removed since the start, and what ended the last round. */
+  /** What it has removed since the start, and the error of the last pass. */
   get status(): RetentionStatus {
     return { removedEvents: this.#removedEvents, deletedSessions: this.#deletedSessions, trouble: this.#trouble };
   }
@@ -120,7 +121,7 @@ export class RetentionLoop {
     this.#small.set(id, head);
   }
 
-  /** Keeps those in which nothing has happened for longest. */
+  /** Remembers the sessions that have been inactive longest. */
   #remember(one: Surveyed): void {
     const { overall } = this.#parts.limits;
     if (overall?.sessions === undefined && overall?.bytes === undefined) return;
@@ -163,5 +164,27 @@ export class RetentionLoop {
 /** Sessions whose size is known to be within the limit; about a hundred bytes each. */
 const SMALL_MAX = 65_536;
 
-/** Steps of giving space back in one round. */
+/** Steps of returning space to the file system in one pass. */
 const RECLAIM_STEPS = 16;
+
+/** Validates the limits that a host gives. */
+export function checkRetention(given: unknown): Retention {
+  if (!isObject(given)) throw invalid("`retention` must be an object: { perSession, overall }.");
+  const { perSession, overall, ...rest } = given;
+  rejectUnknown(rest, "`retention`");
+  checkLimits(perSession, "perSession", ["days", "events", "bytes"]);
+  checkLimits(overall, "overall", ["days", "sessions", "bytes"]);
+  return given as Retention;
+}
+
+function checkLimits(limits: unknown, name: string, known: readonly string[]): void {
+  if (limits === undefined) return;
+  if (!isObject(limits)) throw invalid(`\`retention.${name}\` must be an object.`);
+  for (const [key, value] of Object.entries(limits)) {
+    const place = `retention.${name}.${key}`;
+    if (!known.includes(key)) throw invalid(`\`${place}\` is not known. It takes ${known.join(", ")}.`);
+    const isWhole = key === "days" || Number.isInteger(value);
+    if (typeof value !== "number" || !Number.isFinite(value) || value <= 0 || !isWhole)
+      throw invalid(`\`${place}\` must be a ${key === "days" ? "" : "whole "}number above 0 (got ${String(value)}).`);
+  }
+}

@@ -18,19 +18,19 @@ function checked(ready: Store["ready"]) {
   return { clock, check: new StoreCheck(store, clock), asked: () => asked };
 }
 
-describe("G28: whether the store takes something new", () => {
-  test("a store that does not say is not in trouble", async () => {
+describe("G28: whether the store accepts a write", () => {
+  test("is assumed for a store that does not report it", async () => {
     expect(await checked(undefined).check.trouble()).toBeUndefined();
   });
 
-  test("is what the store says, in a word", async () => {
+  test("is the code of the store's error", async () => {
     const full = checked(() => Promise.reject(new ControlError("store_full", "The disk is full.")));
     expect(await full.check.trouble()).toBe("store_full");
     const broken = checked(() => Promise.reject(new Error("?")));
     expect(await broken.check.trouble()).toBe("internal");
   });
 
-  test("is asked once for all who ask within a second, and again after it", async () => {
+  test("is checked once per second for all callers", async () => {
     const { check, clock, asked } = checked(() => Promise.resolve());
     await clock.advance(60_000);
     await Promise.all([check.trouble(), check.trouble()]);
@@ -43,7 +43,7 @@ describe("G28: whether the store takes something new", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("a store that says nothing is in trouble, is not asked twice, and comes back by itself", async () => {
+  test("fails for a store that does not answer, is not checked twice at once, and recovers by itself", async () => {
     const gate = new Gate();
     const { check, clock, asked } = checked(() => gate.opened);
     const first = check.trouble();

@@ -1,29 +1,29 @@
-// Whether the store would take something new, for whoever decides where prompts are sent.
+// Checks whether the store would accept a write, for health checks and load balancers.
 //
 // Invariants
-// 1. One question at a time, and its answer serves everybody who asks within a second: it costs the store a write.
-// 2. A store that says nothing is in trouble: nobody waits for it longer than the limit.
-// 3. While nothing is recorded, the store is still looked at every few seconds: one that was removed is reported once,
+// 1. One check at a time, whose answer is shared for a second: it costs the store a write.
+// 2. A store that does not answer has failed: no caller waits longer than the limit.
+// 3. While nothing is recorded, the store is still polled every few seconds: if it was removed, this is reported once,
 //    and again after it was back.
 import { type ControlCode, toControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Notify } from "../../ports/hooks.ts";
 import type { Store } from "../../ports/store.ts";
 
-/** How long an answer counts. Whoever watches a house asks every few seconds; a stranger may ask all the time. */
+/** How long an answer is cached. Monitoring asks every few seconds; an unknown client may ask all the time. */
 const ANSWER_MS = 1_000;
 
-/** How long the store may take. Longer than a write that waits for another program, which says why. */
+/** The timeout of the store. Longer than a write that waits for another program, whose error has the reason. */
 const WAIT_MS = 3_000;
 
-/** How often a store is looked at that can say whether it is still in its place. It costs no write. */
+/** How often a store is polled that can report whether it is still in place. It costs no write. */
 const LOOK_EVERY_MS = 2_000;
 
 export class StoreCheck {
   readonly #store: Store;
   readonly #clock: Clock;
   #asked: Promise<ControlCode | undefined> | undefined;
-  /** What the store has not answered yet; it is not asked a second time meanwhile. */
+  /** The check that the store has not answered yet; no other is started meanwhile. */
   #open: Promise<ControlCode | undefined> | undefined;
   #answeredAt: number | undefined;
   #cancelLook: () => void = () => {};
@@ -35,7 +35,7 @@ export class StoreCheck {
     this.#clock = clock;
   }
 
-  /** Why nothing new can be recorded just now; undefined: it can, as far as the store knows. */
+  /** Why nothing new can be recorded now; undefined: it can, as far as the store knows. */
   trouble(): Promise<ControlCode | undefined> {
     const old = this.#answeredAt !== undefined && this.#clock.elapsed() - this.#answeredAt >= ANSWER_MS;
     if (this.#asked === undefined || old) {
@@ -45,7 +45,7 @@ export class StoreCheck {
     return this.#asked;
   }
 
-  /** Reports to `notify` when the store is not in its place any more, until `unwatch`. */
+  /** Reports to `notify` when the store is no longer in place, until `unwatch`. */
   watch(notify: Notify): void {
     if (this.#store.inPlace === undefined) return;
     this.#isWatched = true;

@@ -1,4 +1,4 @@
-// How much is in the store. Counted a page at a time when it is asked for, and then remembered for a while.
+// The size of the store. Counted a page at a time on request, and then cached for a while.
 import { RETENTION_SESSIONS_MAX, STORE_SIZE_MS } from "../../core/limits.ts";
 import type { StoreStatus, Upkeep } from "../../core/model/upkeep.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -16,12 +16,12 @@ export class StoreSize {
     this.#clock = clock;
   }
 
-  /** What was counted last. */
+  /** The last count. */
   get last(): StoreStatus | undefined {
     return this.#last;
   }
 
-  /** Undefined: the store does not say, or is in trouble and has never said. */
+  /** Undefined: the store does not report it, or fails and has never reported it. */
   async read(): Promise<StoreStatus | undefined> {
     const { upkeep } = this.#store;
     if (upkeep === undefined || this.#clock.elapsed() < this.#until) return this.#last;
@@ -45,9 +45,9 @@ export class StoreSize {
       }
       this.#last = { ...usage, sessions, events };
     } catch {
-      // What was counted last is still the best there is.
+      // The last count is still the best known.
     }
-    // A store with very many sessions is counted less often, so that it takes a twentieth of its reader at most.
+    // A store with very many sessions is counted less often, so that this takes at most a twentieth of its reader.
     this.#until = this.#clock.elapsed() + Math.max(STORE_SIZE_MS, 20 * (this.#clock.elapsed() - from));
     return this.#last;
   }

@@ -1,4 +1,4 @@
-// The signals of a bulk stop: all of them fire, and none of them holds up the event loop for long.
+// The signals of a bulk stop: all of them fire, and none blocks the event loop for long.
 import { expect, test } from "vitest";
 import { ABORT_SLICE_MS, ABORTS_AT_ONCE_MAX } from "../../core/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -32,7 +32,7 @@ function stage(costMs = 0) {
       });
     }
   };
-  /** The event loop turns. */
+  /** A turn of the event loop. */
   const turn = (): void => turned();
   return { queue, fired, timers, stop, turn };
 }
@@ -59,7 +59,7 @@ test("G12: a slice of a bulk stop ends when its time is up, and the next one fol
   expect(queue.size).toBe(0);
 });
 
-test("a signal that is fired behind a bulk stop waits for its turn, so that the order is kept", () => {
+test("a signal after a bulk stop waits for its turn, so that the order is kept", () => {
   const { fired, timers, stop, turn } = stage(ABORT_SLICE_MS);
   stop(ABORTS_AT_ONCE_MAX + 2);
   timers.shift()?.();
@@ -84,7 +84,7 @@ test("G2: a stop fires in its tick, however many came before it, if the event lo
   expect(fired.at(-1)).toBe(5_000);
 });
 
-test("what is left when the worker closes fires at once, and leaves no timer", () => {
+test("waiting signals fire at once when the worker closes, and leave no timer", () => {
   const { queue, fired, timers, stop } = stage();
   stop(ABORTS_AT_ONCE_MAX + 3);
   queue.flush();

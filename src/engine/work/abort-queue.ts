@@ -1,11 +1,11 @@
-// The abort signals of cancelled scopes. A few fire in the tick of their stop. Those of a bulk stop fire in slices
-// between which the event loop runs: closing a connection costs many times what its cancelled token does, and neither
-// the receipts nor other sessions wait for it.
+// Fires the abort signals of cancelled scopes. A few fire in the tick of their stop. Those of a bulk stop fire in
+// slices between which the event loop runs: closing a connection costs far more than cancelling its token, and neither
+// receipts nor other sessions wait for it.
 //
 // Invariants
 // 1. Every signal fires, once, in the order in which the scopes were cancelled.
 // 2. A slice ends with the first signal after its time is up.
-// 3. A stop fires its signal in its own tick, unless a hundred have fired since the event loop last turned.
+// 3. A stop fires its signal in its own tick, unless a hundred have fired in this turn of the event loop.
 import { ABORT_SLICE_MS, ABORTS_AT_ONCE_MAX } from "../../core/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { systemImmediate } from "../../system/system-clock.ts";
@@ -15,7 +15,7 @@ import type { Firing, Signals } from "./scope.ts";
 export class AbortQueue implements Signals {
   readonly #clock: Clock;
   readonly #waiting = new Fifo<Firing>();
-  /** How many have fired at once since the event loop turned. */
+  /** How many have fired in this turn of the event loop. */
   #fired = 0;
   #cancelTimer: (() => void) | undefined = undefined;
 
@@ -23,7 +23,7 @@ export class AbortQueue implements Signals {
     this.#clock = clock;
   }
 
-  /** How many are still to be fired. */
+  /** How many are still waiting. */
   get size(): number {
     return this.#waiting.length;
   }
@@ -43,7 +43,7 @@ export class AbortQueue implements Signals {
     this.#fired = 0;
   }
 
-  /** Fires what is left, at once: the worker closes. */
+  /** Fires all that are waiting, at once: the worker closes. */
   flush(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;

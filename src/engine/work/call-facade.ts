@@ -1,4 +1,4 @@
-// What a tool sees of its call. Getters, so that it can be taken apart: `({ signal, input }) => …`.
+// The call as its tool receives it. Getters, so that it can be destructured: `({ signal, input }) => …`.
 
 import { checkCallJson } from "../../core/input.ts";
 import type { CallId, RunId, SessionId } from "../../core/model/ids.ts";

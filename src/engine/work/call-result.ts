@@ -1,4 +1,4 @@
-// How a turn or call ended, as an outcome for the log and as a result for the code that made the call.
+// Converts the end of a turn or call to an outcome for the log, and to a result for the calling code.
 
 import { messageOf } from "../../core/errors.ts";
 import { NOTE_CHARS_MAX } from "../../core/limits.ts";
@@ -28,10 +28,10 @@ export function toResult({ callId, outcome, result, begun }: CallEnd): CallResul
   }
 }
 
-/** What a person or a model can use: the message, not the stack; and the code, if it has one that is a word. */
+/** A failure with the message, not the stack; and with the code, if it is one word. */
 export const failure = (error: unknown): Outcome => ({ kind: "failed", ...failureOf(error) });
 
-/** Stopped, with what went wrong on the way. */
+/** A cancelled outcome, with the error that the work threw while stopping. */
 export const stoppedLike = ({ reason, error }: Extract<Ended<unknown>, { kind: "cancelled" }>): Outcome =>
   error === undefined ? { kind: "cancelled", reason } : { kind: "cancelled", reason, error: failureOf(error) };
 
@@ -45,7 +45,7 @@ function codeOf(error: unknown): string {
     const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
     return typeof code === "string" && /^[a-z][a-z_]{0,63}$/.test(code) ? code : "error";
   } catch {
-    // Something that cannot be looked at.
+    // A value that cannot be read.
     return "error";
   }
 }

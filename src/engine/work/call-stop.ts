@@ -1,4 +1,4 @@
-// How an agent stops one of its calls.
+// The stop of a call by its agent.
 import { checkReason, invalid, optionsOf, rejectUnknown } from "../../core/input.ts";
 import { type CancelReason, cutReason } from "../../core/model/cancel.ts";
 import { type CallId, isCallId } from "../../core/model/ids.ts";
@@ -11,7 +11,7 @@ export interface CallStop {
   readonly remind: boolean;
 }
 
-/** The reason of a stop for which an agent gives a note alone. */
+/** The reason of a stop for which an agent gives only a note. */
 export const byRule = (note: string): CancelReason => ({ kind: "policy", note: String(cutReason(note)) });
 
 export function checkCallStop(id: string, given: CallCancelOptions = {}): CallStop {

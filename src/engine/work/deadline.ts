@@ -1,13 +1,13 @@
-// When stopped work has to be over. One deadline is made for each stop, when it is decided, and handed to all the
-// turns, calls and processes that the stop covers. There is no second clock for any of them.
+// The deadline of stopped work. One is made for each stop, when it is decided, and passed to all turns, calls and
+// processes that the stop covers. None of them has another one.
 import { DEATH_MS } from "../../core/limits.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** On the clock that never jumps. */
+/** Times of a monotonic clock. */
 export interface Deadline {
-  /** Work that has not stopped by now is abandoned, and processes are killed. */
+  /** Work that has not stopped by then is abandoned, and processes are killed. */
   readonly stopBy: number;
-  /** Processes that still exist now are reported as `dying`. */
+  /** Processes that still exist then are reported as `dying`. */
   readonly deadBy: number;
 }
 

@@ -44,7 +44,7 @@ function dispatching(slotsMax: number, start: Start = (one) => become(one, LIVE)
 
 const become = (one: SessionState, decided: Lane): void => void Object.assign(one, { decided });
 
-test("G10: sessions take turns for the slots; one whose run has ended goes behind those that wait", () => {
+test("G10: sessions take turns for the slots; one whose run has ended goes behind the waiting ones", () => {
   const { dispatch, started } = dispatching(1);
   const [first, second, third] = [lane(WAITS), lane(WAITS), lane(WAITS)];
   for (const one of [first, second, third]) dispatch.note(one);
@@ -98,7 +98,7 @@ test.each<readonly [string, Partial<SessionState>]>([
   expect(started).toEqual([]);
 });
 
-test("a session that has an empty queue by now, or was lost, does not wait for a slot any more", () => {
+test("a session that has an empty queue by now, or was lost, no longer waits for a slot", () => {
   const { dispatch, started } = dispatching(1);
   const [live, emptied, lost] = [lane(WAITS), lane(WAITS), lane(WAITS)];
   for (const one of [live, emptied, lost]) dispatch.note(one);
@@ -112,7 +112,7 @@ test("a session that has an empty queue by now, or was lost, does not wait for a
   expect(dispatch.load.live).toBe(0);
 });
 
-test("the slot of a session that is lost goes to the next that waits", () => {
+test("the slot of a session that is lost goes to the next waiting one", () => {
   const { dispatch, started } = dispatching(1);
   const [lost, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(lost);
@@ -121,7 +121,7 @@ test("the slot of a session that is lost goes to the next that waits", () => {
   expect(started).toEqual([lost, waits]);
 });
 
-test("a start that begins nothing gives its slot to the next session", () => {
+test("a start that begins nothing releases its slot for the next session", () => {
   const { dispatch, started } = dispatching(1, (one) => become(one, started.length === 1 ? IDLE : LIVE));
   const [withdrawn, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(withdrawn);
@@ -130,7 +130,7 @@ test("a start that begins nothing gives its slot to the next session", () => {
   expect(dispatch.load).toEqual({ live: 1, waiting: 0, max: 1 });
 });
 
-test("G28: a session whose start was refused lets others go first, until its health allows it", async () => {
+test("G28: a session whose start was refused yields to others until its health allows it", async () => {
   const { dispatch, started, refusing } = dispatching(1, (one) => {
     become(one, LIVE);
     return started.length === 1 ? Promise.reject(new Error("full")) : undefined;
@@ -138,7 +138,7 @@ test("G28: a session whose start was refused lets others go first, until its hea
   const [refused, waits] = [lane(WAITS), lane(WAITS)];
   dispatch.note(refused);
   dispatch.note(waits);
-  // The batch was refused: the session is as it was, and takes no commands for a while.
+  // The batch was refused: the session is as before, and takes no commands for a while.
   refusing.add(refused);
   become(refused, WAITS);
   dispatch.note(refused);
@@ -154,7 +154,7 @@ test("G28: a session whose start was refused lets others go first, until its hea
   expect(started).toEqual([refused, waits, refused]);
 });
 
-test("G28: a start whose answer was lost keeps its slot while the state says that it is live", async () => {
+test("G28: a start whose answer was lost keeps its slot while the state has it live", async () => {
   const { dispatch, started } = dispatching(1, (one) => {
     become(one, LIVE);
     return Promise.reject(new Error("lost"));
@@ -179,7 +179,7 @@ test("nothing is started after stop()", () => {
   expect(started).toEqual([live]);
 });
 
-test("G33: runs that were live before wait for a slot too, and come before sessions that arrive later", () => {
+test("G33: recovered runs wait for a slot too, and come before sessions that arrive later", () => {
   const { dispatch, started, begun } = dispatching(1);
   const [first, second, third] = [lane(LIVE), lane(LIVE), lane(WAITS)];
   for (const one of [first, second, third]) dispatch.note(one);
@@ -194,7 +194,7 @@ test("G33: runs that were live before wait for a slot too, and come before sessi
   expect(started).toEqual([third]);
 });
 
-test("G33: with fewer slots than in the life before, no more runs than slots work at once", async () => {
+test("G33: with fewer slots than the earlier worker had, no more runs than slots are live at once", async () => {
   const before = testEngine({ liveRunsMax: 3, agent: () => new Promise(() => {}) });
   const runs: string[] = [];
   for (const session of ["ses_1", "ses_2", "ses_3"] as const) {
@@ -210,7 +210,7 @@ test("G33: with fewer slots than in the life before, no more runs than slots wor
     const turn = await after.agent.nextTurn();
     expect(turn.given.runId).toBe(runId);
     expect(after.agent.turns).toHaveLength(index + 1);
-    // A stop reaches one that waits for its slot.
+    // A stop reaches a run that waits for its slot.
     if (index === 1) {
       await after.engine.cancel.run(runs[2] as RunId, { kind: "user" });
       expect(await after.engine.outcome(runs[2] as RunId)).toMatchObject({ kind: "cancelled" });

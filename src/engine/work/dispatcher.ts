@@ -1,10 +1,11 @@
-// Which session starts its next run: sessions with a queue and no live run take turns for a limited number of slots.
+// Decides which session starts its next run: sessions with a queue and no live run take turns for a limited number of
+// slots.
 //
 // Invariants
-// 1. A session uses a slot while it has a live run. Nothing is counted: the slots in use are the sessions themselves.
-// 2. First come, first served: a session whose run has ended goes behind those that wait.
+// 1. A session uses a slot while it has a live run. There is no counter: the slots in use are the sessions themselves.
+// 2. First come, first served: a session whose run has ended goes behind the waiting ones.
 // 3. A session whose log cannot be written starts nothing until its health allows it.
-// 4. A run that an earlier life, or another worker, has left live begins its work when there is a slot for it.
+// 4. A run that an earlier or another worker has left live begins its work when there is a slot for it.
 import type { Commit } from "../log/commit.ts";
 import type { SessionState } from "../log/session-state.ts";
 
@@ -29,12 +30,12 @@ export class Dispatcher {
     this.#begin = parts.begin;
   }
 
-  /** Live runs, and sessions that wait for a slot. */
+  /** Number of live runs, and of sessions that wait for a slot. */
   get load(): { readonly live: number; readonly waiting: number; readonly max: number } {
     return { live: this.#live.size, waiting: this.#waiting.size, max: this.#slotsMax };
   }
 
-  /** Looks at a session that has changed. Calling it twice is harmless. */
+  /** Updates a session that has changed. Idempotent. */
   note(lane: SessionState): void {
     // @fault slot-not-given-back
     if (lane.decided.live === undefined || lane.epoch === undefined) this.#live.delete(lane);
@@ -48,7 +49,7 @@ export class Dispatcher {
     return this.#live.has(lane);
   }
 
-  /** Starts nothing any more. */
+  /** Starts nothing from now on. */
   stop(): void {
     this.#stopped = true;
     this.#waiting.clear();
@@ -73,7 +74,7 @@ export class Dispatcher {
   }
 
   #start(lane: SessionState): void {
-    // Decided in this tick, and then the session is noted again. A store in trouble says so in its own notice.
+    // Decided in this tick, which notes the session again. A failing store is reported in a separate notice.
     this.#commit.submit(lane, { type: "start" }).catch(() => {});
     if (lane.decided.live === undefined) this.#live.delete(lane);
   }

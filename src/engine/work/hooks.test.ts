@@ -1,4 +1,4 @@
-// What the host hears, through the hooks it has given and no others; and what becomes of a hook that fails.
+// Which hooks are called, and the effect of one that fails.
 import { describe, expect, test } from "vitest";
 import {
   call,
@@ -27,7 +27,7 @@ function runner(hooks: Hooks) {
   return { clock, notices, hooks: new HookRunner(hooks, clock, (notice) => notices.push(notice)) };
 }
 
-/** A session in which something of every kind is told of. */
+/** A session with an event of every kind that has a hook. */
 const past = given(
   ...[...running("run_a"), call("call_a.1", "build"), call("call_a.2", "test"), cancelCall("call_a.1")],
   ...[settleCall("call_a.1", { outcome: { kind: "cancelled", reason: user } }), settleCall("call_a.2", { result: 7 })],
@@ -35,7 +35,7 @@ const past = given(
 );
 const log = past.events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
 
-/** A lane in whose world these calls go on. */
+/** A lane with these live calls. */
 function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): SessionState {
   const lane = new SessionState("ses_1");
   const request: CallRequest = { name: "", input: null, execute: () => 1 };
@@ -50,7 +50,7 @@ const hookedCall = (sessionId: HookedCall["sessionId"] = "ses_1"): HookedCall =>
   signal: new AbortController().signal,
 });
 
-describe("what is recorded", () => {
+describe("recorded events", () => {
   const sessionId = "ses_1";
   const runId = "run_a";
   const signal = expect.any(AbortSignal);
@@ -73,7 +73,7 @@ describe("what is recorded", () => {
     ],
     ["onOutcome", [{ sessionId, runId, outcome: cancelled }]],
     ["onSessionEnd", [{ sessionId, reason: { kind: "closed" } }]],
-  ])("is told to a host that has only %s", async (hook, told) => {
+  ])("call the hook of a host that has only %s", async (hook, told) => {
     const heard: unknown[] = [];
     const { hooks, notices, clock } = runner({ [hook]: (fact: unknown) => void heard.push(fact) });
     hooks.recorded(lane(), log);
@@ -83,13 +83,13 @@ describe("what is recorded", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("costs a host without hooks nothing, not even timers", () => {
+  test("cost a host without hooks nothing, not even timers", () => {
     const { hooks, clock } = runner({});
     hooks.recorded(lane(), log);
     expect(clock.pending).toEqual([]);
   });
 
-  test("of a call whose worker has vanished, is not told as the end of a call", async () => {
+  test("of a call whose worker has vanished do not call afterCall", async () => {
     const heard: unknown[] = [];
     const { hooks, notices } = runner({ afterCall: (fact) => void heard.push(fact) });
     hooks.recorded(laneWith(["call_a.2", "test"]), log);
@@ -98,7 +98,7 @@ describe("what is recorded", () => {
     expect(notices).toEqual([]);
   });
 
-  test("is told to everybody, also if one hook throws and another hangs, and the operator hears of both", async () => {
+  test("call every hook, even if one throws and another hangs, and the operator gets notices of both", async () => {
     const heard: unknown[] = [];
     const { hooks, notices, clock } = runner({
       onCancel: () => {
@@ -126,14 +126,14 @@ describe("before a call", () => {
     expect(await runner({}).hooks.before(hookedCall())).toBeUndefined();
   });
 
-  test("the host says what it thinks of it, and nothing stays of the time it had for that", async () => {
+  test("the host's verdict is returned, and no timer is left", async () => {
     const { hooks, clock } = runner({ beforeCall: ({ sessionId }) => ({ kind: "deny", note: `not in ${sessionId}` }) });
     expect(await hooks.before(hookedCall("ses_7"))).toEqual({ kind: "deny", note: "not in ses_7" });
     expect(await runner({ beforeCall: () => {} }).hooks.before(hookedCall())).toBeUndefined();
     expect(clock.pending).toEqual([]);
   });
 
-  test("a host that cannot say is not taken for one that agrees", async () => {
+  test("a failing hook does not count as approval", async () => {
     const cause = new Error("broken");
     const { hooks, notices } = runner({ beforeCall: () => Promise.reject(cause) });
     await expect(hooks.before(hookedCall())).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe("before a call", () => {
     ["more than a verdict has", { kind: "allow", inputs: {} }, '{ kind: "allow", inputs }'],
     ["more than anybody reads", { ["k".repeat(300)]: 1 }, `{ ${"k".repeat(198)}`],
     ["a yes that is none", { kind: "allow", approved: "no" }, '{ kind: "allow", approved: "no" }'],
-  ])("a host that answers with %s has not agreed, and all hear what it may answer", async (_, given, shown) => {
+  ])("a hook that returns %s does not approve, and the error has the valid forms", async (_, given, shown) => {
     const { hooks, notices } = runner({ beforeCall: () => given as never });
     const message = `The hook beforeCall returned ${shown}, which is no verdict. ${ALLOWED}`;
     await expect(hooks.before(hookedCall())).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe("before a call", () => {
     expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
   });
 
-  test("a host that denies without saying why in words has denied", async () => {
+  test("a denial without a note is a denial", async () => {
     const note = "It gives no reason.";
     for (const given of [{}, { note: undefined }, { note: " " }, { note: 5 }, { note: { toString: 1 } }]) {
       const { hooks, notices } = runner({ beforeCall: () => ({ kind: "deny", ...given }) as never });
@@ -180,7 +180,7 @@ describe("before a call", () => {
     }
   });
 
-  test("a host that allows is heard with a copy of what it said, and nothing that it did not say", async () => {
+  test("an approval is copied without unknown fields", async () => {
     const allowed = { kind: "allow", input: { n: [1] }, approved: false } as const;
     const { hooks } = runner({ beforeCall: () => allowed });
     const verdict = await hooks.before(hookedCall());
@@ -190,7 +190,7 @@ describe("before a call", () => {
     expect(await bare.hooks.before(hookedCall())).toStrictEqual({ kind: "allow" });
   });
 
-  test("a host that gives an input which cannot be recorded has not agreed", async () => {
+  test("an input that cannot be recorded does not count as approval", async () => {
     const { hooks, notices } = runner({ beforeCall: () => ({ kind: "allow", input: Number.NaN }) });
     const message = "The input that the hook beforeCall gave to build contains NaN, which JSON does not have.";
     await expect(hooks.before(hookedCall())).rejects.toMatchObject({
@@ -199,7 +199,7 @@ describe("before a call", () => {
     expect(notices).toEqual([{ type: "hook", hook: "beforeCall", session: "ses_1", message }]);
   });
 
-  test("a host that says nothing is waited for as long as a hook may take, and keeps no program alive", async () => {
+  test("a hook that hangs is awaited up to its limit, and keeps no program alive", async () => {
     const { hooks, clock } = runner({ beforeCall: () => new Promise(() => {}) });
     let said: unknown;
     hooks.before(hookedCall()).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-// What the host wants to hear of, or to have a say in. A hook that throws or hangs is reported, and stops nobody.
+// Runs the host's hooks. A hook that throws or times out is reported, and delays nothing else.
 import { ControlError, messageOf } from "../../core/errors.ts";
 import { checkCallJson, invalid, isObject } from "../../core/input.ts";
 import { HOOK_MS } from "../../core/limits.ts";
@@ -12,8 +12,8 @@ export class HookRunner {
   readonly #hooks: Hooks;
   readonly #clock: Clock;
   readonly #notify: Notify;
-  /** Hooks that were called and have not ended. */
-  readonly #atWork = new Set<Promise<void>>();
+  /** Hooks that are running. */
+  readonly #running = new Set<Promise<void>>();
 
   constructor(hooks: Hooks, clock: Clock, notify: Notify) {
     this.#hooks = hooks;
@@ -25,10 +25,10 @@ export class HookRunner {
     return this.#hooks.beforeCall !== undefined;
   }
 
-  /** What the host says to a call. A host that cannot say is not taken for one that agrees. */
+  /** The host's verdict on a call. A failing hook does not count as approval. */
   async before(call: HookedCall): Promise<Verdict | undefined> {
     try {
-      // Checked where failures are reported: an answer that is no verdict is the failure of a hook like any other.
+      // Checked inside the hook, so that an invalid verdict is reported like any failure of a hook.
       return await this.#bounded("beforeCall", call.sessionId, async () =>
         checkVerdict(await this.#hooks.beforeCall?.(call), call.name),
       );
@@ -38,7 +38,7 @@ export class HookRunner {
     }
   }
 
-  /** These facts are durable: whoever wanted to hear of them is told. */
+  /** Calls the hooks for events that are durable. */
   recorded(lane: SessionState, events: readonly Recorded[]): void {
     const { afterCall, onCancel, onOutcome, onSessionEnd } = this.#hooks;
     if (!afterCall && !onCancel && !onOutcome && !onSessionEnd) return;
@@ -48,36 +48,36 @@ export class HookRunner {
       if (event.type === "run.cancel_requested" || event.type === "call.cancel_requested") {
         const { runId, reason } = event;
         const call = event.type === "call.cancel_requested" ? { callId: event.callId } : {};
-        this.#tell("onCancel", sessionId, () => this.#hooks.onCancel?.({ sessionId, runId, ...call, reason }));
+        this.#callHook("onCancel", sessionId, () => this.#hooks.onCancel?.({ sessionId, runId, ...call, reason }));
       } else if (event.type === "run.settled") {
         const { runId, outcome } = event;
-        this.#tell("onOutcome", sessionId, () => this.#hooks.onOutcome?.({ sessionId, runId, outcome }));
+        this.#callHook("onOutcome", sessionId, () => this.#hooks.onOutcome?.({ sessionId, runId, outcome }));
       } else if (event.type === "session.closed") {
         const { reason } = event;
-        this.#tell("onSessionEnd", sessionId, () => this.#hooks.onSessionEnd?.({ sessionId, reason }));
+        this.#callHook("onSessionEnd", sessionId, () => this.#hooks.onSessionEnd?.({ sessionId, reason }));
       }
     }
   }
 
   #settled(lane: SessionState, { callId, outcome, result }: Recorded & { type: "call.settled" }): void {
     const call = lane.work(callId)?.hooked();
-    // Undefined: a call of an earlier life, whose end was not known.
+    // Undefined: a call of an earlier worker.
     if (call === undefined) return;
     const end = { ...call, outcome, ...(result === undefined ? {} : { result }) };
-    this.#tell("afterCall", lane.id, () => this.#hooks.afterCall?.(end));
+    this.#callHook("afterCall", lane.id, () => this.#hooks.afterCall?.(end));
   }
 
-  #tell(hook: keyof Hooks, session: SessionId, call: () => Promise<void> | void): void {
-    // Reported where it failed; there is nothing else to be done about it.
+  #callHook(hook: keyof Hooks, session: SessionId, call: () => Promise<void> | void): void {
+    // The failure has been reported.
     const ended = this.#bounded(hook, session, call)
       .catch(() => {})
-      .finally(() => this.#atWork.delete(ended));
-    this.#atWork.add(ended);
+      .finally(() => this.#running.delete(ended));
+    this.#running.add(ended);
   }
 
-  /** Resolves when no hook is at work. Each is bounded by its own limit. */
+  /** Resolves when no hook is running. Each has its own time limit. */
   async idle(): Promise<void> {
-    while (this.#atWork.size > 0) await Promise.all(this.#atWork);
+    while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
   async #bounded<T>(hook: keyof Hooks, session: SessionId, call: () => Promise<T> | T): Promise<T> {
@@ -97,15 +97,15 @@ export class HookRunner {
   }
 }
 
-/** A copy of what the host says, or throws: only one that says nothing at all has no opinion. */
+/** Copies a verdict, or throws. Only undefined is no opinion. */
 function checkVerdict(given: unknown, name: string): Verdict | undefined {
   if (given === undefined) return undefined;
   const { kind, ...rest } = isObject(given) ? given : {};
-  // Whoever denies has denied, also without words that can be passed on.
+  // A denial without a valid note is still a denial.
   if (kind === "deny") return { kind, note: isText(rest.note) ? rest.note : "It gives no reason." };
   const { input, approved, ...unknown } = rest;
   const known = kind === "allow" && (approved === undefined || typeof approved === "boolean");
-  // A field with a slip in its name may be what the host wanted changed.
+  // A misspelt field may be what the host wanted to change.
   if (!known || Object.keys(unknown).length > 0) {
     throw invalid(`The hook beforeCall returned ${shown(given)}, which is no verdict. ${ALLOWED}`);
   }
@@ -121,14 +121,14 @@ const ALLOWED =
   'It may return { kind: "deny", note }, { kind: "allow", input, approved } (`approved` is true or false), ' +
   "or undefined if it has no opinion.";
 
-/** What somebody sees of an answer: of an object the names, and only what a verdict has of their values. */
+/** A short description of a returned value: of an object, the field names, and only the values that a verdict has. */
 function shown(given: unknown): string {
   if (typeof given === "string") return `"${given.slice(0, 40).toWellFormed()}"`;
   if (Array.isArray(given)) return "a list";
   if (given === null || SHORT.has(typeof given)) return String(given);
   if (!isObject(given)) return `a ${typeof given}`;
-  const told = (key: string): boolean => key === "kind" || key === "approved";
-  const fields = Object.keys(given).map((key) => (told(key) ? `${key}: ${named(given[key])}` : key));
+  const isShown = (key: string): boolean => key === "kind" || key === "approved";
+  const fields = Object.keys(given).map((key) => (isShown(key) ? `${key}: ${named(given[key])}` : key));
   return `{ ${fields.join(", ")} }`.slice(0, 200).toWellFormed();
 }
 

@@ -1,4 +1,4 @@
-// The last check of a call before it begins, in every order of what it waits for and what stops it.
+// The last check of a call before it begins, in every order of its waits and its stops.
 import { describe, expect, test } from "vitest";
 import { gate } from "../../../test/fixtures/belay.ts";
 import { running, call as wanted } from "../../../test/fixtures/commands.ts";
@@ -21,8 +21,8 @@ interface Own {
   readonly submit?: () => Promise<unknown>;
 }
 
-describe("a call begins only if nothing speaks against it in that very tick", () => {
-  /** An engine that grants and records everything, but for what a test says. */
+describe("a call begins only if no stop of it is decided in that tick", () => {
+  /** An engine that grants and records everything, unless a test overrides it. */
   const hostWith = ({ ending = { kind: "allowed" }, drained = async () => {}, submit = async () => "late" }: Own) =>
     ({
       ...{ clock: manualClock(), budget: new LoopBudget(manualClock()), phase: "open", agent: async () => "" },
@@ -78,7 +78,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     expect(begun).toEqual(["begun"]);
   });
 
-  test("not if its stop comes just after what it waited for", async () => {
+  test("not if its stop comes right after the end of its wait", async () => {
     const place = Promise.withResolvers<() => void>();
     const slot: Slots = {
       take: (taken) => {
@@ -90,7 +90,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     const { live, result, begun } = begin({}, { slots: slot });
     live.begin();
     place.resolve(() => (givenBack += 1));
-    // It has the place by now, and is about to go on.
+    // It has the slot by now, and is about to continue.
     for (let step = 0; step < 3; step += 1) await Promise.resolve();
     live.scope.cancel({ kind: "user" });
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
@@ -98,7 +98,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     expect(givenBack).toBeGreaterThan(0);
   });
 
-  test("not if its stop comes together with its place, which it gives back", async () => {
+  test("not if its stop comes together with its slot, which it releases", async () => {
     let give: (giveBack: () => void) => void = ignore;
     const slot: Slots = {
       take: (taken) => {
@@ -117,7 +117,7 @@ describe("a call begins only if nothing speaks against it in that very tick", ()
     expect(givenBack).toBe(1);
   });
 
-  test("and whoever waits for its end is told if that cannot be recorded any more", async () => {
+  test("a caller that waits for its end is rejected if that can no longer be recorded", async () => {
     const gone = new ControlError("unavailable", "Another worker drives it now.");
     const { live, result, begun } = begin({ submit: () => Promise.reject(gone) });
     live.begin();

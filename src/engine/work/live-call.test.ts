@@ -1,4 +1,4 @@
-// One call: what it waits for, in which order, and what is recorded of it however it ends.
+// One call: what it waits for, in which order, and what is recorded however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
 import { slots } from "../../agent/loop/slots.ts";
@@ -46,20 +46,20 @@ const fails = (thrown: unknown) => (): never => {
   throw thrown;
 };
 
-/** As TypeScript would not let it through. */
+/** A value that TypeScript would not accept. */
 const wild = (given: unknown): NonNullable<CallOptions["approval"]> => given as never;
 
-/** Until what follows from what was asked for has happened, also where one thing waits for the next. */
+/** Waits until all consequences have happened, including chains of them. */
 async function calm(): Promise<void> {
   for (let round = 0; round < 5; round += 1) await settled();
 }
 
-/** A text of which the limit cuts the last character in two, if it is one of two halves. */
+/** A text whose last character is cut in two by the limit, if it is a surrogate pair. */
 const long = (last: string): string => `${"x".repeat(NOTE_CHARS_MAX - 1)}${last}`;
 
 const coded = (code: unknown): Error => Object.assign(new Error("no"), { code });
 
-describe("what a tool throws is told with its message, and with its code if that is a word", () => {
+describe("an error of a tool is recorded with its message, and with its code if that is one word", () => {
   const cases: readonly (readonly [string, () => unknown, string, string])[] = [
     ["an error", () => new Error("broken"), "error", "broken"],
     ["one with a word", () => coded("not_there"), "not_there", "no"],
@@ -84,8 +84,8 @@ describe("what a tool throws is told with its message, and with its code if that
   });
 });
 
-describe("what a tool hands back", () => {
-  test("is its result; nothing is no result", async () => {
+describe("the result of a tool", () => {
+  test("is recorded; undefined is no result", async () => {
     const value = await call(() => ({ lines: 3 }));
     expect(await value.result).toMatchObject({ kind: "completed", value: { lines: 3 } });
     expect(await value.recorded()).toMatchObject({ outcome: { kind: "completed" }, result: { lines: 3 } });
@@ -94,7 +94,7 @@ describe("what a tool hands back", () => {
     expect(await nothing.recorded()).not.toHaveProperty("result");
   });
 
-  test("G15: a result that is too large is cut, and the call has completed", async () => {
+  test("G15: is cut if it is too large, and the call has completed", async () => {
     const { result, recorded } = await call(() => `first${"x".repeat(CALL_BYTES_MAX)}last`);
     const left = CALL_BYTES_MAX + 9 - RESULT_CHARS_KEPT;
     const value = expect.stringMatching(
@@ -104,7 +104,7 @@ describe("what a tool hands back", () => {
     expect(await recorded()).toMatchObject({ outcome: { kind: "completed" }, result: value });
   });
 
-  test("G15: a result that is not plain JSON is kept in its nearest form, and the call has completed", async () => {
+  test("G15: is kept in its nearest form if it is not plain JSON, and the call has completed", async () => {
     const { result } = await call(() => new Map([["paid", 7n]]) as never);
     expect(await result).toMatchObject({ kind: "completed", value: { paid: "7" } });
   });
@@ -114,7 +114,7 @@ describe("what a tool hands back", () => {
     expect(await result).toMatchObject({ kind: "completed" });
   });
 
-  test("what was put aside is kept if it throws, and forgotten if it ends well", async () => {
+  test("a partial result is kept if the tool throws, and dropped if it succeeds", async () => {
     const failed = await call(({ partial }) => {
       partial("half");
       throw new Error("broken");
@@ -127,7 +127,7 @@ describe("what a tool hands back", () => {
   });
 });
 
-test("what a tool has changed is kept in its own words, shortened, and only so many of them", async () => {
+test("reported changes are kept unchanged, each cut to its limit, and up to a number", async () => {
   const { result, recorded } = await call(({ changed }) => {
     expect(() => changed("")).toThrow("changed() takes a short text: what was changed.");
     expect(() => changed(7 as never)).toThrow("changed() takes a short text: what was changed.");
@@ -143,7 +143,7 @@ test("what a tool has changed is kept in its own words, shortened, and only so m
   expect(await none.recorded()).not.toHaveProperty("changes");
 });
 
-test("what a tool has changed after it was given up is not added to what was recorded and told before", async () => {
+test("changes reported after the call was abandoned are not added to its record", async () => {
   let changes: ((what: string) => void) | undefined;
   const { session, run, clock } = await call(({ changed }) => {
     changes = changed;
@@ -166,7 +166,7 @@ test("what a tool has changed after it was given up is not added to what was rec
   expect(told.map((event) => event.changes)).toEqual([["first"]]);
 });
 
-test("a tool is told whose call it is, of what, where and when", async () => {
+test("a tool receives its ids, input, directory and clock", async () => {
   const clock = manualClock();
   let seen: unknown;
   const { result, session, run } = await call(
@@ -182,7 +182,7 @@ test("a tool is told whose call it is, of what, where and when", async () => {
 });
 
 describe("before a call begins, the host", () => {
-  test("is told whose call it is, of what, and where it can hear of its stop", async () => {
+  test("receives its ids, its input, and its signal", async () => {
     let heard: HookedCall | undefined;
     const hooks = {
       beforeCall: (one: HookedCall) => {
@@ -204,27 +204,27 @@ describe("before a call begins, the host", () => {
   const verdict = (given: Verdict | undefined, options: CallOptions = {}) =>
     call(({ input }) => input, options, { hooks: { beforeCall: () => given } });
 
-  test("may forbid it, and the model is told why", async () => {
+  test("may deny it, and the model gets the reason", async () => {
     const { result, recorded } = await verdict({ kind: "deny", note: "Not on Sundays." });
     const message = "Not carried out: a rule of the host forbids it. Not on Sundays.";
     expect(await result).toMatchObject({ kind: "failed", message });
     expect((await recorded())?.outcome).toEqual({ kind: "failed", code: "denied", message });
   });
 
-  test("may have nothing against it, and then people are asked if the call wants that", async () => {
+  test("may have no opinion, and then an approval is requested if the call wants one", async () => {
     for (const nothing of [undefined, { kind: "allow" } as const]) {
       expect(await (await verdict(nothing)).result).toMatchObject({ kind: "completed", value: { n: 1 } });
       expect(await (await verdict(nothing, { approval: true })).questions()).toHaveLength(1);
     }
   });
 
-  test("may approve it in people's place, and nobody is asked", async () => {
+  test("may approve it, and no approval is requested", async () => {
     const { result, questions } = await verdict({ kind: "allow", approved: true }, { approval: true });
     expect(await questions()).toEqual([]);
     expect(await result).toMatchObject({ kind: "completed", value: { n: 1 } });
   });
 
-  test("may put another input in its place, but none that cannot be recorded", async () => {
+  test("may replace its input, but not with one that cannot be recorded", async () => {
     const { result } = await verdict({ kind: "allow", input: { n: 2 } });
     expect(await result).toMatchObject({ kind: "completed", value: { n: 2 } });
     const bad = await verdict({ kind: "allow", input: Number.NaN });
@@ -234,7 +234,7 @@ describe("before a call begins, the host", () => {
     });
   });
 
-  test("is not taken to agree when it answers with something that is no verdict", async () => {
+  test("does not approve if it returns an invalid verdict", async () => {
     for (const none of [false, "deny", { deny: true }, { kind: "Deny", note: "no" }, { kind: "reject" }]) {
       const { result, recorded } = await verdict(none as never);
       expect(await result).toMatchObject({
@@ -248,7 +248,7 @@ describe("before a call begins, the host", () => {
   });
 });
 
-describe("whether people are asked is said by the call", () => {
+describe("the approval option of a call", () => {
   const approvals: readonly (readonly [string, NonNullable<CallOptions["approval"]>, Partial<Subject> | undefined])[] =
     [
       ["no", false, undefined],
@@ -289,7 +289,7 @@ describe("whether people are asked is said by the call", () => {
         },
       ],
     ];
-  test.each([wild({ note: 7 }), wild("yes")])("%j is no answer, and nothing begins", async (approval) => {
+  test.each([wild({ note: 7 }), wild("yes")])("%j is invalid, and nothing begins", async (approval) => {
     const { result, recorded } = await call(() => "never", { approval });
     await expect(result).rejects.toMatchObject({ code: "invalid" });
     expect(await recorded()).toBeUndefined();
@@ -309,9 +309,9 @@ describe("whether people are asked is said by the call", () => {
     expect(await result).toMatchObject({ kind: "completed", value: "carried out" });
   });
 
-  test("and a stop while it is being found out is a stop, and asks nobody", async () => {
+  test("is awaited, and a stop meanwhile is a stop and requests no approval", async () => {
     const { live, result, belay, questions } = await call(() => "never", { approval: () => new Promise(() => {}) });
-    // There is no hook that it could wait for.
+    // It has no hook to wait for.
     expect((await live())?.waits).toBeUndefined();
     await belay.cancel((await live())?.callId ?? "");
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "user" } });
@@ -319,7 +319,7 @@ describe("whether people are asked is said by the call", () => {
   });
 });
 
-describe("a call that people do not let in tells the model", () => {
+describe("the model gets the reason if a call is not approved", () => {
   const answers: readonly (readonly [string, { by?: string; note?: string }, string])[] = [
     ["who and why", { by: "bob", note: "not there" }, "Not carried out: denied by bob: not there"],
     ["who", { by: "bob" }, "Not carried out: denied by bob."],
@@ -333,15 +333,15 @@ describe("a call that people do not let in tells the model", () => {
     expect((await recorded())?.outcome).toEqual({ kind: "failed", code: "denied", message });
   });
 
-  test("that nobody answered in time", async () => {
+  test("that was not answered in time", async () => {
     const { clock, result } = await call(() => "never", { approval: { deadlineMs: 5_000 } });
     await clock.advance(5_000);
-    expect(await result).toMatchObject({ message: "Not carried out: nobody approved it within 5000 ms." });
+    expect(await result).toMatchObject({ message: "Not carried out: not approved within 5000 ms." });
   });
 });
 
-describe("a call that needs one of few places", () => {
-  /** One place, and whoever has it. */
+describe("a call that needs a slot", () => {
+  /** One slot, and its holder. */
   const taken = () => {
     const places = slots(1);
     const held = Promise.withResolvers<() => void>();
@@ -358,7 +358,7 @@ describe("a call that needs one of few places", () => {
     return free;
   };
 
-  test("waits for it, has it while it goes on, and gives it back", async () => {
+  test("waits for it, holds it while it runs, and releases it", async () => {
     const { places, free } = taken();
     const goOn = gate();
     const { live, result } = await call(() => goOn.passed, { slots: places });
@@ -372,13 +372,13 @@ describe("a call that needs one of few places", () => {
     expect(isFree(places)).toBe(true);
   });
 
-  test("gives it back if it fails", async () => {
+  test("releases it if it fails", async () => {
     const places = slots(1);
     expect(await (await call(fails(new Error("no")), { slots: places })).result).toMatchObject({ kind: "failed" });
     expect(isFree(places)).toBe(true);
   });
 
-  test("gives it back if it is given up, although it may go on", async () => {
+  test("releases it if it is abandoned, although it may still run", async () => {
     const places = slots(1);
     const { live, result, belay, clock } = await call(() => new Promise(() => {}), { slots: places });
     expect(isFree(places)).toBe(false);
@@ -389,7 +389,7 @@ describe("a call that needs one of few places", () => {
     expect(isFree(places)).toBe(true);
   });
 
-  test("does not begin if its place and its stop come together, and gives the place back", async () => {
+  test("does not begin if its slot and its stop come together, and releases the slot", async () => {
     const { places, free } = taken();
     const begun: string[] = [];
     const { live, result, belay } = await call(() => void begun.push("begun"), { slots: places });
@@ -403,7 +403,7 @@ describe("a call that needs one of few places", () => {
   });
 });
 
-test("G25: a call of an earlier life that nobody knows any more is told to the host without an input", async () => {
+test("G25: a call that the agent cannot resume is passed to afterCall without an input", async () => {
   const store = new MemoryStore({ clock: manualClock() });
   store.close = async () => {};
   const ask = { name: "forgotten", input: { n: 1 }, idempotent: true, execute: () => new Promise<never>(() => {}) };
@@ -417,14 +417,14 @@ test("G25: a call of an earlier life that nobody knows any more is told to the h
   const heard: unknown[] = [];
   const second = await openTestBelay({}, { agent, store, hooks: { afterCall: (end) => void heard.push(end) } });
   expect(await (await second.belay.run(run.id)).text()).toBe("went on");
-  const message = "Nobody can carry it out any more: the agent does not know this call.";
+  const message = "It cannot be executed any more: the agent does not know this call.";
   expect(heard).toMatchObject([
     { name: "forgotten", input: null, outcome: { kind: "failed", code: "unavailable", message } },
   ]);
 });
 
 describe("the time limit of a call", () => {
-  test("runs from its beginning, not while it waits for people", async () => {
+  test("begins with the call, not while it waits for people", async () => {
     const { clock, questions, belay, result, recorded } = await call(({ signal }) => untilAborted(signal), {
       approval: true,
       timeoutMs: 500,
@@ -437,7 +437,7 @@ describe("the time limit of a call", () => {
     expect(await result).toMatchObject({ kind: "cancelled", reason: { kind: "timeout", limitMs: 500 } });
   });
 
-  test("is forgotten when it ends", async () => {
+  test("is cancelled when it ends", async () => {
     const { clock, result, run } = await call(() => "done", { timeoutMs: 77_777 });
     expect(await result).toMatchObject({ kind: "completed" });
     expect(await run.outcome).toEqual({ kind: "completed" });
@@ -458,7 +458,7 @@ describe("the processes of a call", () => {
     await receipt;
   };
 
-  test("end with it, and only then is it over", async () => {
+  test("end with it, and only then has it ended", async () => {
     const { spawner, house } = processes([{ whenStopped: "ignores" }]);
     const one = await call(
       async (self) => {
@@ -478,7 +478,7 @@ describe("the processes of a call", () => {
     expect(await one.result).toMatchObject({ kind: "completed", value: "left it going" });
   });
 
-  test("leave what they have said with it if it is stopped, unless it has put something aside itself", async () => {
+  test("leave their output with it if it is stopped, unless it has stored a partial result", async () => {
     for (const own of [undefined, "my own"]) {
       const { spawner, house } = processes();
       const one = await call(
@@ -498,10 +498,10 @@ describe("the processes of a call", () => {
     }
   });
 
-  test("G12: one that comes into being at the end of the grace period is killed with it", async () => {
+  test("G12: are killed with it even if they start at the end of the grace period", async () => {
     const { spawner, house } = processes([{ whenStopped: "ignores" }]);
     const slow = gate();
-    // One that cannot be stopped before it exists.
+    // A child that cannot be stopped before it exists.
     const held = new Proxy(spawner, {
       get: (target, name) =>
         name === "spawn"
@@ -525,7 +525,7 @@ describe("the processes of a call", () => {
     await receipt;
   });
 
-  test("are none any more once it has returned", async () => {
+  test("cannot be started once it has returned", async () => {
     const { spawner, house } = processes();
     let kept: CallProcesses | undefined;
     const one = await call(
@@ -540,7 +540,7 @@ describe("the processes of a call", () => {
     expect(spawner.children).toEqual([]);
   });
 
-  test("G22: what it has waited for is noted as heard, once, and nothing if it waited for none", async () => {
+  test("G22: a result it has waited for is recorded in `heard`, once, and nothing if it waited for none", async () => {
     const { spawner, house } = processes();
     const one = await call(
       async (self) => {
@@ -559,7 +559,7 @@ describe("the processes of a call", () => {
     expect(await none.recorded()).not.toHaveProperty("heard");
   });
 
-  test("G22: what ends after it has returned was not heard, although somebody still waits for it", async () => {
+  test("G22: a result after it has returned is not recorded in `heard`, although a wait is still pending", async () => {
     const { spawner, house } = processes([{}, { whenStopped: "ignores" }]);
     const one = await call(
       async (self) => {
@@ -580,7 +580,7 @@ describe("the processes of a call", () => {
   });
 });
 
-test("one that is not interrupted is not signalled, but can see between two steps that it is to stop", async () => {
+test("a call that is not interruptible is not signalled, but can check whether it must stop", async () => {
   const seen: unknown[] = [];
   const between = gate();
   const { run, recorded } = await call(

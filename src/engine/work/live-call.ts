@@ -1,4 +1,5 @@
-// One live tool call: it waits for what it has to wait for, runs, and its end is recorded before any code receives it.
+// One live tool call: it waits for its hook, approval and slot, runs, and its end is recorded before any code receives
+// it.
 
 import { messageOf, toControlError } from "../../core/errors.ts";
 import { checkCallJson, invalid } from "../../core/input.ts";
@@ -26,21 +27,21 @@ import { checkApproval } from "./validate-question.ts";
 
 type Approvable = Pick<CallRequest, "name" | "input">;
 
-/** A request, or, for a call that an earlier life asked for, the means to find out what it was. */
+/** A request; or, for a call that an earlier worker has left, a function that looks it up. */
 export type Request = CallRequest | (() => Promise<CallRequest>);
 
 export class LiveCall extends RunWork {
   declare readonly id: CallId;
-  /** What is carried out: what was asked for, unless a hook has put something else in its place. */
+  /** The input to execute: the requested one, unless a hook has replaced it. */
   input: Json;
   #request: Request;
-  /** The host's hook has approved whatever it does. */
+  /** The host's hook has approved everything it does. */
   #isApproved = false;
   #partial: Json | undefined = undefined;
   #changes: string[] | undefined = undefined;
-  #giveBack: () => void = ignore;
-  #unheed: () => void = ignore;
-  /** The promise that the turn was given, and what settles it behind the gate of the turn. */
+  #releaseSlot: () => void = ignore;
+  #unfollowSignal: () => void = ignore;
+  /** The promise that the turn was given, and the gate of the turn, behind which it settles. */
   #result: Promise<CallResult> | undefined = undefined;
   #turnGate: Pick<YieldGate, "pass"> | undefined = undefined;
   #answer: (result: CallResult) => void = ignore;
@@ -58,7 +59,7 @@ export class LiveCall extends RunWork {
     this.since = host.clock.now();
   }
 
-  /** A call that cannot be interrupted is not signalled once it has begun: it has the grace period to finish. */
+  /** A call that is not interruptible is not signalled once it has begun: it may finish within the grace period. */
   get signal(): AbortSignal {
     return this.interruptible ? this.scope.signal : new AbortController().signal;
   }
@@ -72,7 +73,7 @@ export class LiveCall extends RunWork {
     return typeof request === "function" || request.interruptible !== false;
   }
 
-  /** Settles once the call's end is durable, behind the gate of the turn that called. Called once. */
+  /** Settles once the call's end is durable, behind the gate of the turn that made the call. Called once. */
   resultBehind(gate: Pick<YieldGate, "pass">): Promise<CallResult> {
     this.#turnGate = gate;
     this.#result = new Promise((resolve, reject) => {
@@ -82,7 +83,7 @@ export class LiveCall extends RunWork {
     return this.#result;
   }
 
-  /** It never came into being: the run takes no new calls, or the store could not record it. */
+  /** Its request was not recorded: the run takes no new calls, or the store failed. */
   refuse(error: unknown): void {
     // A rejection that the agent does not handle does not end the program.
     this.#result?.catch(ignore);
@@ -97,8 +98,8 @@ export class LiveCall extends RunWork {
   abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void {
     const outcome: Outcome =
       how === "unbegun" ? { kind: "cancelled", reason } : { kind: "cancelled", reason, abandoned: [this.name] };
-    // The next call must not wait for the slot of one that may never end.
-    this.#giveBack(); // @fault place-kept-by-the-abandoned
+    // The next call must not wait for the slot of a call that may never end.
+    this.#releaseSlot(); // @fault place-kept-by-the-abandoned
     this.#settle(this.#record(this.#end(outcome, this.#partial)));
   }
 
@@ -122,13 +123,13 @@ export class LiveCall extends RunWork {
     return new CallProcesses(this);
   }
 
-  /** What a process had said when the call was stopped, unless the tool has put something aside itself. */
+  /** Keeps the output of a process when the call is stopped, unless the tool has stored a partial result. */
   keep(kept: Omit<ProcessResult, "outcome"> & { readonly outcome?: unknown }): void {
     const { outcome: _, ...result } = kept;
     this.#partial ??= recordableResult({ ...result }, `What ${this.name} left`);
   }
 
-  /** Hook, approval, slot, and then the tool itself. A stop is heard at each of them. */
+  /** Hook, approval, slot, then the tool itself. A stop takes effect at each of them. */
   async #execute(): Promise<unknown> {
     const isResumed = typeof this.#request === "function";
     const request = await this.#requested();
@@ -140,7 +141,7 @@ export class LiveCall extends RunWork {
       if (isResumed) await this.#admitResumed();
       // @fault begins-in-the-tick-of-its-stop:wait, begins-behind-an-interrupt
       while (this.#isInDoubt()) await this.scope.until(this.#known());
-      // The last look, in the same tick: a stop may have come after the last thing it waited for.
+      // The last check, in the same tick: a stop may have come after the last wait.
       // @fault begins-in-the-tick-of-its-stop:check
       if (this.scope.reason !== undefined) throw new Error("It was stopped before it began.");
       limit = this.#startLimit(request.timeoutMs);
@@ -154,23 +155,23 @@ export class LiveCall extends RunWork {
       const { processes } = this.host.handles;
       // @fault leftovers-of-a-call
       if (processes.hasPending(this.lane, this.id)) await processes.endOf(this.lane, this.id);
-      this.#giveBack(); // @fault place-kept-by-the-finished
+      this.#releaseSlot(); // @fault place-kept-by-the-finished
     }
   }
 
   async #requested(): Promise<CallRequest> {
     if (typeof this.#request === "function") {
-      // One that an earlier life has asked for may have an open approval, and does nothing before it is known again.
+      // A call of an earlier worker may have an open approval, and has not begun before its request is looked up.
       this.waits = "approval";
       this.#request = await this.scope.until(this.#request());
       this.input = this.#request.input;
     }
-    this.#heed(this.#request.signal);
+    this.#followSignal(this.#request.signal);
     return this.#request;
   }
 
-  /** The signal that its agent has given it stops it as a cancel does, until it is over. */
-  #heed(signal: AbortSignal | undefined): void {
+  /** Until it has ended, the agent's signal stops it like a cancel. */
+  #followSignal(signal: AbortSignal | undefined): void {
     if (signal === undefined) return;
     const { host, lane, id: callId } = this;
     const stop = (): void => {
@@ -179,20 +180,20 @@ export class LiveCall extends RunWork {
     };
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    this.#unheed = () => signal.removeEventListener("abort", stop);
+    this.#unfollowSignal = () => signal.removeEventListener("abort", stop);
   }
 
   async #admit({ approval = false }: CallRequest): Promise<void> {
-    const verdict = await this.#hear();
+    const verdict = await this.#runHook();
     if (verdict?.kind === "deny") throw denied(`Not carried out: a rule of the host forbids it. ${verdict.note}`);
     if (verdict?.input !== undefined) this.input = verdict.input;
     this.#isApproved = verdict?.approved === true;
     if (this.#isApproved) return;
-    const wanted = typeof approval === "function" ? await this.#judge(approval) : approval;
-    if (wanted !== false) await this.#ask(wanted === true ? {} : wanted);
+    const wanted = typeof approval === "function" ? await this.#evaluateApproval(approval) : approval;
+    if (wanted !== false) await this.#requestApproval(wanted === true ? {} : wanted);
   }
 
-  /** While its approval is open in the log, it has not begun: the next life would begin it again. */
+  /** While its approval is open in the log, it has not begun: the next worker would begin it again. */
   async #admitResumed(): Promise<void> {
     if (!(await this.scope.until(this.#isAdmitted()))) {
       throw denied("Not carried out: it was not approved.");
@@ -201,12 +202,12 @@ export class LiveCall extends RunWork {
 
   async #isAdmitted(): Promise<boolean> {
     const { lane, host, id: callId } = this;
-    // Also by what is durable: an answer that is on its way may not get there.
+    // The durable state counts as well: an answer in flight may never be recorded.
     if (!isUndecided(lane.decided, callId) && !isUndecided(lane.durable, callId)) return true;
     return (await host.commit.submit(lane, { type: "admit-call", callId })) === "admitted";
   }
 
-  /** Some stops can still be refused, and stop nothing before they are durable; but nothing begins meanwhile. */
+  /** A stop that can still be refused stops nothing before it is durable; but nothing begins meanwhile either. */
   #isInDoubt(): boolean {
     const { decided, durable, health } = this.lane;
     return health.kind === "unknown" || isCallStopRefusable(decided, durable, this.id);
@@ -219,7 +220,9 @@ export class LiveCall extends RunWork {
   }
 
   /** If the callback throws, an approval is required. */
-  async #judge(approval: Extract<CallRequest["approval"], (...given: never) => unknown>): Promise<ApprovalOption> {
+  async #evaluateApproval(
+    approval: Extract<CallRequest["approval"], (...given: never) => unknown>,
+  ): Promise<ApprovalOption> {
     const { scope } = this;
     try {
       return checkApproval(await scope.until(Promise.resolve(approval(this.input, { mode: this.mode }))));
@@ -230,7 +233,7 @@ export class LiveCall extends RunWork {
     }
   }
 
-  async #ask(approval: Approval): Promise<void> {
+  async #requestApproval(approval: Approval): Promise<void> {
     const subject: Approvable = {
       name: this.name,
       input: this.input, // @fault other-bytes-shown:input
@@ -261,7 +264,7 @@ export class LiveCall extends RunWork {
     return this.inquire(about, deadlineMs);
   }
 
-  async #hear(): Promise<Verdict | undefined> {
+  async #runHook(): Promise<Verdict | undefined> {
     if (!this.host.hooks.beforeCalls) return undefined;
     this.waits = "hook";
     return this.scope.until(this.host.hooks.before(this.hooked())); // @fault hook-holds-up-the-stop
@@ -276,8 +279,8 @@ export class LiveCall extends RunWork {
     this.waits = "slot";
     let dispose = ignore;
     const coming = new Promise<void>((resolve) => {
-      dispose = slots.take((giveBack) => {
-        this.#giveBack = giveBack;
+      dispose = slots.take((release) => {
+        this.#releaseSlot = release;
         resolve();
       });
     });
@@ -285,7 +288,7 @@ export class LiveCall extends RunWork {
       await this.scope.until(coming); // @fault place-holds-up-the-stop
     } catch (error) {
       dispose(); // @fault place-kept-by-the-cancelled:queue
-      this.#giveBack(); // @fault place-kept-by-the-cancelled:place
+      this.#releaseSlot(); // @fault place-kept-by-the-cancelled:place
       throw error;
     }
   }
@@ -298,7 +301,7 @@ export class LiveCall extends RunWork {
 
   #limitReached(limitMs: number): void {
     const reason = { kind: "timeout", limitMs } as const;
-    // Refused only by a store in trouble, which keeps the cancel, or by a lane that is not ours any more.
+    // Refused only by a failing store, which keeps the cancel, or if another worker drives the lane.
     this.host.commit.submit(this.lane, { type: "cancel-call", callId: this.id, reason }).catch(ignore);
   }
 
@@ -307,12 +310,12 @@ export class LiveCall extends RunWork {
     const end = this.#end(outcome, result);
     const counts = this.host.drive.ended(this.lane, this);
     if (!counts) this.noteLate(outcome.kind);
-    // Too late to count: the turn was given what abandoning it has recorded, and gets nothing else.
+    // Too late to count: the turn has received the abandoned result, and gets nothing else.
     if (counts) this.#settle(this.#record(end)); // @fault late-result-told
   }
 
   #settle(recorded: Promise<CallEnd>): void {
-    this.#unheed();
+    this.#unfollowSignal();
     recorded.then(
       (end) => this.#turnGate?.pass(() => this.#answer(toResult(end))),
       (error: unknown) => this.refuse(error),
@@ -338,7 +341,7 @@ export class LiveCall extends RunWork {
   #outcomeOf(ended: Ended<unknown>): { readonly outcome: Outcome; readonly result: Json | undefined } {
     if (ended.kind === "cancelled") {
       const { reason } = ended;
-      // What it waited for may fail of the stop, but that is not an error of the tool.
+      // A wait may fail because of the stop, but that is not an error of the tool.
       const outcome = this.begun === false ? { kind: "cancelled" as const, reason } : stoppedLike(ended);
       return { outcome, result: this.#partial }; // @fault partial-lost-with-the-stop
     }
@@ -370,7 +373,7 @@ function checkApproved(ending: QuestionOutcome): void {
         `Not carried out: denied by ${ending.by ?? "the user"}${ending.note === undefined ? "." : `: ${ending.note}`}`,
       );
     case "expired":
-      throw denied(`Not carried out: nobody approved it within ${ending.limitMs} ms.`); // @fault expired-means-yes
+      throw denied(`Not carried out: not approved within ${ending.limitMs} ms.`); // @fault expired-means-yes
     case "withdrawn":
       throw denied(`Not carried out: the approval was taken back by ${who(ending.reason)}.`);
     case "answered":

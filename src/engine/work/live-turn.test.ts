@@ -1,4 +1,4 @@
-// One turn: what it says and when that is kept, what it asks for, and what is recorded of it however it ends.
+// One turn: its output and when that is recorded, its calls, and what is recorded however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
 import { eventsOf, live, testEngine } from "../../../test/fixtures/engine.ts";
@@ -19,7 +19,7 @@ type Of<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
 async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
-  // Whoever follows is there before it begins.
+  // The follower subscribes before the turn begins.
   const begun: Agent = async (turn) => {
     await settled();
     return agent(turn);
@@ -36,7 +36,7 @@ async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
   for (let round = 0; round < 3; round += 1) await settled();
   const events = async <T extends Recorded["type"]>(type: T): Promise<readonly Of<T>[]> =>
     (await logOf(session)).filter((event): event is Of<T> => event.type === type);
-  /** What followers were told of what it said. */
+  /** The deltas of its output that followers received. */
   const deltas = async (): Promise<readonly Delta[]> => {
     await settled();
     stop.abort();
@@ -46,8 +46,8 @@ async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
   return { belay, clock, store, notices, session, run: started, events, deltas };
 }
 
-describe("what a turn says", () => {
-  test("is refused if it is no text, or of no kind that there is", async () => {
+describe("the output of a turn", () => {
+  test("must be a string, of one of the two kinds", async () => {
     const refusals: string[] = [];
     const refused = (act: () => void): void => {
       try {
@@ -69,7 +69,7 @@ describe("what a turn says", () => {
     ]);
   });
 
-  test("is told with how much of its kind came before, and what it says to itself is not its answer", async () => {
+  test("has its position in its kind, and reasoning is not part of the answer", async () => {
     const one = await run(({ emit }) => {
       emit("ab");
       emit("thinking", "reasoning");
@@ -91,7 +91,7 @@ describe("what a turn says", () => {
     ]);
   });
 
-  test("in the halves of a character is whole, for whoever follows and in the log, also around a call", async () => {
+  test("has whole characters, for followers and in the log, even around a call", async () => {
     const one = await run(async (turn) => {
       turn.emit("a\ud83d");
       turn.emit("", "text");
@@ -116,7 +116,7 @@ describe("what a turn says", () => {
     ]);
   });
 
-  test("up to half a character is kept with a mark for it, whichever way it ends, and is told", async () => {
+  test("has a replacement character for a lone surrogate, whichever way the turn ends", async () => {
     for (const ends of ["well", "badly", "stopped"]) {
       const one = await run(async ({ emit, signal }) => {
         emit("x\ud83d");
@@ -139,7 +139,7 @@ describe("what a turn says", () => {
     }
   });
 
-  test("is counted once when the limit falls between the halves of a character", async () => {
+  test("is counted once when the limit splits a surrogate pair", async () => {
     const one = await run(({ emit }) => {
       emit(`${"x".repeat(TURN_CHARS_MAX - 1)}\ud83d`);
       emit("\ude00more");
@@ -148,7 +148,7 @@ describe("what a turn says", () => {
     expect((await one.run.text()).slice(TURN_CHARS_MAX - 1)).toBe("\ufffd\n[6 more characters were not kept]");
   });
 
-  test("is kept up to a limit, and how much was not is said", async () => {
+  test("is kept up to a limit, with a note of the number of omitted characters", async () => {
     const one = await run(({ emit }) => {
       emit("x".repeat(TURN_CHARS_MAX - 1));
       emit("yz!");
@@ -162,7 +162,7 @@ describe("what a turn says", () => {
     ]);
   });
 
-  test("of one that fails is kept, with how much was not, and without half a character", async () => {
+  test("is kept if the turn fails, with that note, and without a lone surrogate", async () => {
     const one = await run(({ emit }) => {
       emit("x".repeat(TURN_CHARS_MAX - 1));
       emit("\u{1f600}more");
@@ -173,7 +173,7 @@ describe("what a turn says", () => {
     expect(end?.text?.slice(TURN_CHARS_MAX - 1)).toBe("\ufffd\n[5 more characters were not kept]");
   });
 
-  test("after it has ended is dropped", async () => {
+  test("is dropped after the turn has ended", async () => {
     let late: Turn | undefined;
     const one = await run((turn) => {
       late = turn;
@@ -185,7 +185,7 @@ describe("what a turn says", () => {
     expect(one.clock.pending.map(({ inMs }) => inMs)).not.toContain(EXTEND_EVERY_MS);
   });
 
-  test("while it is being stopped is kept", async () => {
+  test("is kept while the turn is being stopped", async () => {
     const one = await run(async ({ emit, signal }) => {
       await untilAborted(signal).catch(() => {});
       emit("last words");
@@ -196,7 +196,7 @@ describe("what a turn says", () => {
   });
 });
 
-describe("while a turn goes on, what it has said goes to the log", () => {
+describe("while a turn is live, its output is recorded", () => {
   const talking = async (options: Partial<BelayOptions> = {}) => {
     let turn: Turn | undefined;
     const end = Promise.withResolvers<TurnResult>();
@@ -208,7 +208,7 @@ describe("while a turn goes on, what it has said goes to the log", () => {
     return { ...one, emit: (text: string) => turn?.emit(text), turn: () => turn, end, pieces };
   };
 
-  test("every so often, each piece once, and nothing if it has said nothing", async () => {
+  test("at intervals, each piece once, and nothing without output", async () => {
     const { clock, emit, pieces } = await talking();
     emit("");
     await clock.advance(10_000);
@@ -225,7 +225,7 @@ describe("while a turn goes on, what it has said goes to the log", () => {
     expect(await pieces()).toEqual(["one two ", "three"]);
   });
 
-  test("with what it has cost so far, as far as it can say", async () => {
+  test("with its cost so far, if its meter returns it", async () => {
     const { clock, emit, events, turn } = await talking();
     const usage = { inputTokens: 3, outputTokens: 4, estimated: true };
     emit("one");
@@ -243,7 +243,7 @@ describe("while a turn goes on, what it has said goes to the log", () => {
     ]);
   });
 
-  test("G28: what a store in trouble refuses goes with the next piece", async () => {
+  test("G28: with the next piece if a failing store refuses one", async () => {
     const { clock, store, emit, pieces } = await talking();
     emit("one ");
     store.plan("append", 1, { kind: "fail", code: "store_full" });
@@ -277,7 +277,7 @@ describe("while a turn goes on, what it has said goes to the log", () => {
   });
 });
 
-describe("how a turn ended", () => {
+describe("the end of a turn", () => {
   const ends: readonly (readonly [string, TurnResult | string | undefined, object, object])[] = [
     ["nothing: what it has said", undefined, { text: "said" }, {}],
     ["a text instead of what it has said", "other", { text: "other" }, {}],
@@ -321,7 +321,7 @@ describe("how a turn ended", () => {
     expect(end).toEqual({ type: "turn.settled", outcome: { kind: "completed", ...outcome }, next: "end", ...recorded });
   });
 
-  test("a turn that asks for another is not said to be cut short, whatever the model says", async () => {
+  test("has no finish if another turn follows, whatever the model's finish is", async () => {
     const one = await run(({ spent }) => (spent.turns === 0 ? { next: "turn", finish: "length" } : "done"));
     expect(await one.run.outcome).toEqual({ kind: "completed" });
     const [first] = await one.events("turn.settled");
@@ -329,7 +329,7 @@ describe("how a turn ended", () => {
     expect(first?.outcome).not.toHaveProperty("finish");
   });
 
-  test("one without a result of its own is recorded with what its meter reads", async () => {
+  test("has the meter's values if it has no result", async () => {
     const usage = { inputTokens: 5, outputTokens: 6, estimated: true };
     const fails = await run(({ emit, meter }) => {
       meter(() => ({ usage, parts: [{ kind: "text", text: "said" }] }));
@@ -346,7 +346,7 @@ describe("how a turn ended", () => {
     expect((await none.events("turn.settled"))[0]).not.toHaveProperty("usage");
   });
 
-  test("one that never began and one that did not listen are told apart", async () => {
+  test("differs for a turn that never began and one that ignored its stop", async () => {
     const deaf = await run(() => new Promise(() => {}));
     const receipt = deaf.run.cancel({ waitMs: 0 });
     await deaf.clock.advance(1_000);
@@ -364,7 +364,7 @@ describe("how a turn ended", () => {
 });
 
 describe("the calls of a turn", () => {
-  test("have ids of their own, also those of one tick, and of later turns", async () => {
+  test("have unique ids, even in one tick, and across turns", async () => {
     const ids: string[] = [];
     const one = await run(async (turn) => {
       const calls = ["a", "b"].map((name) => turn.call(name, null, () => null));
@@ -380,7 +380,7 @@ describe("the calls of a turn", () => {
     expect((await one.events("turn.settled"))[1]).not.toHaveProperty("calls");
   });
 
-  test("are cancelled before they begin once the turn was asked to stop, with the reason for that", async () => {
+  test("are cancelled before they begin once the turn was stopped, with its reason", async () => {
     const begun: string[] = [];
     const results: unknown[] = [];
     const one = await run(async (turn) => {
@@ -397,7 +397,7 @@ describe("the calls of a turn", () => {
     expect(await one.events("call.requested")).toEqual([]);
   });
 
-  test("are cancelled before they begin also if an interrupt was decided that is not durable yet", async () => {
+  test("are cancelled before they begin even by an interrupt that is not durable yet", async () => {
     let turn: Turn | undefined;
     const one = await run((given) => {
       turn = given;
@@ -418,7 +418,7 @@ describe("the calls of a turn", () => {
     });
   });
 
-  test("G25: which ended before the turn was cut off are answered from the log, unless they are to begin", async () => {
+  test("G25: that ended before a crash return their recorded results, unless `again` is `begin`", async () => {
     const store = new MemoryStore({ clock: manualClock() });
     store.close = async () => {};
     const begun: string[] = [];
@@ -439,7 +439,7 @@ describe("the calls of a turn", () => {
     expect(begun).toEqual(["recorded 1", "begin 1", "begin 2"]);
   });
 
-  test("G25: which an earlier turn had made too are made by each turn for itself, also after a crash", async () => {
+  test("G25: that an earlier turn had made too are made again by each turn, even after a crash", async () => {
     const store = new MemoryStore({ clock: manualClock() });
     store.close = async () => {};
     const found: unknown[] = [];
@@ -458,7 +458,7 @@ describe("the calls of a turn", () => {
     lives = 2;
     const second = await openTestBelay({}, { agent, store });
     expect(await (await second.belay.run(first.run.id)).text()).toContain("done");
-    // The turn that was cut off hears once more what it had found; the next one looks anew.
+    // The turn that was cut off gets its earlier results again; the next one begins new calls.
     expect(found).toEqual([1, 2, 2, 3]);
   });
 
@@ -472,7 +472,7 @@ describe("the calls of a turn", () => {
     await one.run.outcome;
     const next = one.session.prompt("next");
     for (let round = 0; round < 4; round += 1) await settled();
-    // What becomes of the run that goes on now is none of its business.
+    // The run that is live now does not matter here.
     next.cancel().catch(() => {});
     await settled();
     await expect(late?.call("late", null, () => null)).rejects.toMatchObject({
@@ -483,7 +483,7 @@ describe("the calls of a turn", () => {
   });
 });
 
-test("a turn that has ended starts no process any more, although nobody has stopped it", async () => {
+test("a turn that has ended starts no process, although it was not stopped", async () => {
   const spawner = scriptedSpawner({ clock: manualClock() });
   let late: Turn | undefined;
   const one = await run(
@@ -498,8 +498,8 @@ test("a turn that has ended starts no process any more, although nobody has stop
   expect(spawner.children).toHaveLength(1);
 });
 
-describe("what people send for a run", () => {
-  test("G5: what came with the turn is handed over first, then what came since, each once", async () => {
+describe("the steers of a run", () => {
+  test("G5: first those taken in with the turn, then later ones, each once", async () => {
     const first = gate();
     const second = gate();
     const taken: string[][] = [];

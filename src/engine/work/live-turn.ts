@@ -1,4 +1,4 @@
-// One live turn: what the agent is given, and what becomes of what it returns.
+// One live turn: runs the agent, and records what it returns.
 
 import { ControlError } from "../../core/errors.ts";
 import { invalid } from "../../core/input.ts";
@@ -25,7 +25,7 @@ import { askOf, checkCall, checkMeter, checkResult, type Metered, type Result } 
 
 type Kind = "text" | "reasoning";
 
-/** How it ended, and what it wants done before the next one. */
+/** The end of a turn, and the calls it requests before the next one. */
 interface Finished {
   readonly end: TurnEnd;
   readonly calls: readonly LiveCall[];
@@ -36,16 +36,16 @@ const NO_HALF = { text: "", reasoning: "" } as const;
 
 export class LiveTurn extends RunWork implements Returns {
   declare readonly id: TurnId;
-  /** As it was when the turn began. */
+  /** The run as it was when the turn began. */
   readonly run: Run;
   readonly waitSignal = undefined;
   #text = "";
-  #came: readonly Prompt[];
+  #earlierSteers: readonly Prompt[];
   #dropped = 0;
-  /** Models' streams may break between the halves of a character: the first one waits here for the second. */
-  #half: Readonly<Record<Kind, string>> = NO_HALF;
-  /** How many characters of reasoning it has emitted. */
-  #thought = 0;
+  /** A model's stream may split a surrogate pair: the first half waits here for the second. */
+  #pendingHalf: Readonly<Record<Kind, string>> = NO_HALF;
+  /** Characters of reasoning that it has emitted. */
+  #reasoningChars = 0;
   #calls = 0;
   #replay: Promise<Replay> | undefined = undefined;
   #cancelExtend: (() => void) | undefined = undefined;
@@ -54,11 +54,11 @@ export class LiveTurn extends RunWork implements Returns {
   constructor(host: WorkHost, lane: SessionState, run: Run, id: TurnId) {
     super(host, lane, id, "turn");
     this.run = run;
-    this.#came = run.taken;
+    this.#earlierSteers = run.taken;
   }
 
   begin(): void {
-    // Behind the gate: an agent that asks for turn after turn, and awaits nothing, would not let the event loop turn.
+    // Behind the gate: an agent that requests turn after turn without awaiting anything would starve the event loop.
     this.gate.pass(() => {
       this.host.budget.watch?.began(this);
       void this.scope.execute(() => this.host.agent(new TurnFacade(this)), this).then((ended) => this.#ended(ended));
@@ -76,7 +76,7 @@ export class LiveTurn extends RunWork implements Returns {
     void this.#settle(this.#end(outcome), []);
   }
 
-  override said(): Delta | undefined {
+  override outputSoFar(): Delta | undefined {
     if (this.#text === "" || (this.phase !== "live" && this.phase !== "stopping")) return undefined;
     // @fault joined-in-the-middle
     const delta = { type: "delta", runId: this.runId, turnId: this.id, text: this.#text, from: 0 } as const;
@@ -90,18 +90,18 @@ export class LiveTurn extends RunWork implements Returns {
       return;
     }
     if (this.#isParkedBy(ended)) {
-      void this.#keep();
+      void this.#flushText();
       return;
     }
     const { end, calls } = this.#finish(ended);
-    // Before they are asked for: what the state demands must be found here.
+    // Before they are requested: the driver must find them when the state demands them.
     // @fault end-calls-begun-before-durable, end-calls-forgotten
     for (const call of calls) lane.works.push(call);
     if (this.parks) for (const call of calls) host.drive.stop(lane, call, { kind: "shutdown" });
     void this.#settle(end, calls);
   }
 
-  /** A turn that was given an end made by the shutdown is parked, too: it has not done what it was asked for. */
+  /** A turn that a shutdown has cut off is parked, too: it has not done its work. */
   #isParkedBy(ended: Ended<unknown>): boolean {
     if (!this.parks) return false;
     if (this.isCutOff) return true; // @fault cut-off-turn-ends-its-run
@@ -111,39 +111,39 @@ export class LiveTurn extends RunWork implements Returns {
 
   async #settle(end: TurnEnd, calls: readonly LiveCall[]): Promise<void> {
     const { lane, host } = this;
-    lane.whole = this.run.id;
+    lane.needsNoReplay = this.run.id;
     try {
       await host.commit.submit(lane, { type: "settle-turn", end });
     } catch {
-      // Refused only by a lane that another worker has taken over, and then that worker records how the turn ended.
+      // Refused only if another worker has taken over the lane, which then records how the turn ended.
     }
     host.drive.forget(lane, this);
-    // What was not asked for, because the run was being stopped, never comes into being.
+    // Calls that were not requested, because the run was being stopped, are dropped.
     const live = this.#now()?.live ?? [];
     for (const call of calls) {
       if (call.phase === "waiting" && !live.some(({ id }) => id === call.id)) host.drive.forget(lane, call);
     }
   }
 
-  /** The run as it is decided now; undefined once it is over. */
+  /** The run as it is decided now; undefined once it has ended. */
   #now(): Run | undefined {
     const { live } = this.lane.decided;
     return live?.id === this.run.id ? live : undefined;
   }
 
-  /** What people sent for the run. First what was taken in when this turn was asked for, or by one that was cut off. */
+  /** Users' prompts for the run. First those taken in when this turn was requested, or by a turn that was cut off. */
   async takeSteers(): Promise<readonly Prompt[]> {
-    const came = this.#came;
-    this.#came = [];
+    const earlier = this.#earlierSteers;
+    this.#earlierSteers = [];
     const taken = await this.host.commit.submit(this.lane, { type: "take", turnId: this.id });
-    return [...came, ...taken.map((steer) => steer.prompt)];
+    return [...earlier, ...taken.map((steer) => steer.prompt)];
   }
 
   compact(summary: string): Promise<void> {
     return this.host.commit.submit(this.lane, { type: "compact", turnId: this.id, summary });
   }
 
-  /** A call of another run is as unknown to this agent as one that never was. */
+  /** A call of another run is reported as unknown. */
   async cancel(id: string, options?: CallCancelOptions): Promise<CancelReceipt> {
     const stop = checkCallStop(id, options);
     return runOf(stop.callId) === this.run.id ? this.host.commit.submit(this.lane, stop) : { kind: "unknown" };
@@ -163,7 +163,7 @@ export class LiveTurn extends RunWork implements Returns {
     const { lane, host, run, id } = this;
     lane.transcript ??= new LiveTranscript();
     const messages = await lane.transcript.read(host.store, lane, run);
-    // The turn that asks is not part of what it may read, unless it has made calls: those have results already.
+    // The calling turn's own message is omitted, unless it has made calls: those have results already.
     const isOwn = (message: Message): boolean => message.role === "assistant" && message.turnId === id;
     const calls = messages.some(
       (message) => isOwn(message) && message.role === "assistant" && message.calls.length > 0,
@@ -171,7 +171,7 @@ export class LiveTurn extends RunWork implements Returns {
     return calls ? messages : messages.filter((message) => !isOwn(message));
   }
 
-  /** How the turn ended, with all it has said and asked for. */
+  /** The end of the turn, with its output and its calls. */
   #finish(ended: Ended<unknown>): Finished {
     switch (ended.kind) {
       case "completed":
@@ -183,15 +183,15 @@ export class LiveTurn extends RunWork implements Returns {
     }
   }
 
-  /** An end without a result of its own: what it has said, and what it is known to have cost, is kept. */
+  /** An end without a result: the output so far and the known cost are kept. */
   #end(outcome: Outcome): TurnEnd {
-    this.#hush();
+    this.#flushOutput();
     // @fault usage-lost-with-the-stop
     return { turnId: this.id, outcome, next: "end", text: this.#wholeText(), ...this.#metered() };
   }
 
-  /** Sends what it has said to the log, for a turn that is parked rather than ended. */
-  #keep(): Promise<void> {
+  /** Records the output so far, for a turn that is parked rather than ended. */
+  #flushText(): Promise<void> {
     this.#cancelExtend?.();
     return this.#extend();
   }
@@ -205,17 +205,19 @@ export class LiveTurn extends RunWork implements Returns {
     if (typeof given !== "string") throw invalid("emit() takes a string.");
     if (kind !== "text" && kind !== "reasoning") throw invalid('emit() takes "text" or "reasoning" as its kind.');
     if (this.phase !== "live" && this.phase !== "stopping") return; // Abandoned: it has no effect any more.
-    const whole = this.#half[kind] + given;
+    const whole = this.#pendingHalf[kind] + given;
     const cut = /[\ud800-\udbff]/.test(whole.slice(-1)) ? whole.length - 1 : whole.length;
-    if (cut < whole.length || this.#half !== NO_HALF) this.#half = { ...this.#half, [kind]: whole.slice(cut) };
-    this.#say(whole.slice(0, cut).toWellFormed(), kind);
+    if (cut < whole.length || this.#pendingHalf !== NO_HALF) {
+      this.#pendingHalf = { ...this.#pendingHalf, [kind]: whole.slice(cut) };
+    }
+    this.#append(whole.slice(0, cut).toWellFormed(), kind);
   }
 
-  #say(text: string, kind: Kind): void {
+  #append(text: string, kind: Kind): void {
     if (text === "") return;
     this.#delta(text, kind);
     if (kind === "reasoning") {
-      this.#thought += text.length;
+      this.#reasoningChars += text.length;
       return;
     }
     const room = TURN_CHARS_MAX - this.#text.length;
@@ -227,7 +229,7 @@ export class LiveTurn extends RunWork implements Returns {
   #delta(text: string, kind: Kind): void {
     if (this.isGone) return;
     const { lane, host, id: turnId } = this;
-    const from = kind === "text" ? this.#text.length + this.#dropped : this.#thought;
+    const from = kind === "text" ? this.#text.length + this.#dropped : this.#reasoningChars;
     const delta = { type: "delta", runId: this.run.id, turnId, text, from } as const;
     host.feeds.delta(lane.id, kind === "text" ? delta : { ...delta, kind }, lane.durable.head);
   }
@@ -266,16 +268,16 @@ export class LiveTurn extends RunWork implements Returns {
     }
     const live = new LiveCall(this.host, this.lane, callId, name, request);
     const result = live.resultBehind(this.gate);
-    // What was said before it stands before it in the log, for whoever reads it again.
-    void this.#keep();
+    // The text before the call is recorded first, so that the log has their order.
+    void this.#flushText();
     this.#request(live, request);
     return result;
   }
 
-  /** The answer the log has to this call, if it was made before a crash. */
+  /** The recorded result of this call, if it was made before a crash. */
   async #recorded(name: string, input: Json, options: CallOptions): Promise<CallResult | undefined> {
     const { lane, host, run } = this;
-    if (lane.whole === run.id) return undefined;
+    if (lane.needsNoReplay === run.id) return undefined;
     this.#replay ??= readReplay(host.store, lane.id, this.id, run.acceptedAt);
     return (await this.#replay).take(name, input, options);
   }
@@ -292,7 +294,7 @@ export class LiveTurn extends RunWork implements Returns {
     }, refuse);
   }
 
-  /** Counted here, not read off the state: two calls of one tick must not get one id. */
+  /** Counted here rather than in the state: two calls of one tick must not get the same id. */
   #nextCallId(): CallId {
     this.#calls = Math.max(this.#calls, (this.#now() ?? this.run).calls) + 1;
     return makeCallId(this.run.id, this.#calls);
@@ -305,7 +307,7 @@ export class LiveTurn extends RunWork implements Returns {
     } catch (error) {
       return { end: this.#end(failure(error)), calls: [] };
     }
-    this.#hush();
+    this.#flushOutput();
     const { requests, finish, parts, usage, next } = result;
     const model = result.model ?? this.#metered().model;
     const calls = requests.map(
@@ -328,7 +330,7 @@ export class LiveTurn extends RunWork implements Returns {
 
   async #extend(): Promise<void> {
     this.#cancelExtend = undefined;
-    // By what is decided, not by what was answered: a piece whose answer was lost may be in the log.
+    // From the decided state rather than the answers: a piece whose answer was lost may be in the log.
     const from = this.#now()?.textChars ?? this.#text.length;
     if (this.#text.length <= from) return;
     const { parts: _, ...known } = this.#metered();
@@ -336,7 +338,7 @@ export class LiveTurn extends RunWork implements Returns {
     try {
       await this.host.commit.submit(this.lane, { type: "extend", ...piece });
     } catch {
-      // The store is in trouble, which its own notice says. Nothing is lost: the piece goes with the next one.
+      // The store fails, which is reported in a separate notice. Nothing is lost: the text is part of the next piece.
     }
   }
 
@@ -344,17 +346,17 @@ export class LiveTurn extends RunWork implements Returns {
     try {
       return checkMeter(this.#meter());
     } catch {
-      // The agent's own reckoning failed; that must not change how its turn ends.
+      // The agent's meter failed, which must not change how its turn ends.
       return {};
     }
   }
 
-  /** It says no more: nothing comes to make whole what is half. */
-  #hush(): void {
+  /** Flushes the output: no second half of a character follows. */
+  #flushOutput(): void {
     for (const kind of ["text", "reasoning"] as const) {
-      this.#say(this.#half[kind].toWellFormed(), kind);
+      this.#append(this.#pendingHalf[kind].toWellFormed(), kind);
     }
-    this.#half = NO_HALF;
+    this.#pendingHalf = NO_HALF;
     this.#cancelExtend?.();
   }
 
@@ -363,14 +365,14 @@ export class LiveTurn extends RunWork implements Returns {
   }
 }
 
-/** As much of a returned text as is kept of one that is emitted, and the same words for the rest. */
+/** Cuts a returned text to the limit of emitted text, with the same note. */
 const bounded = (text: string): string =>
   withDropped(text.slice(0, TURN_CHARS_MAX).toWellFormed(), Math.max(0, text.length - TURN_CHARS_MAX));
 
 const withDropped = (text: string, dropped: number): string =>
   dropped === 0 ? text : `${text}\n[${dropped} more characters were not kept]`;
 
-/** A model that did not end its answer by itself has not quite completed it: that is said with the outcome. */
+/** If the model did not end its answer by itself, the outcome has its finish. */
 function completed(finish: Result["finish"]): Outcome {
   if (finish === undefined || finish === "stop" || finish === "calls") return { kind: "completed" };
   return { kind: "completed", finish };

@@ -1,4 +1,4 @@
-// A turn or call that is live: the means to stop it, and how far it is.
+// A live turn or call: its state, and how it is stopped.
 
 import type { CancelReason } from "../../core/model/cancel.ts";
 import type { Delta } from "../../core/model/delta.ts";
@@ -8,32 +8,38 @@ import type { HookedCall } from "../../ports/hooks.ts";
 import type { Deadline } from "./deadline.ts";
 import { Scope } from "./scope.ts";
 
-/** A stop that has reached a turn or call. */
+/** The stop of a turn or call that is being stopped. */
 export interface StoppingWork {
   readonly reason: CancelReason;
   deadline: Deadline;
-  /** When the last call or process that it waited for was over. */
+  /** When the last call or process that it waited for had ended. */
   waitedUntil: number;
   cancelTimer: () => void;
 }
 
-/** Methods, not closures: there may be a hundred thousand of them. */
+/** Methods rather than closures: there may be a hundred thousand of them. */
 export abstract class LiveWork {
   readonly id: Work;
-  /** What it is called in an outcome that has to name it. */
+  /** Its name in an outcome. */
   readonly name: string;
   readonly scope = new Scope();
-  /** `waiting`: asked for, but its request is not durable yet, so nothing has begun. */
+  /**
+   * - `waiting`: its request is not durable yet, so nothing has begun.
+   * - `live`: begun.
+   * - `stopping`: its scope is cancelled, and it has until its deadline.
+   * - `abandoned`: it missed its deadline, or was stopped while waiting; a late result is dropped.
+   * - `ended`: its code has returned, and its end is being recorded.
+   */
   phase: "waiting" | "live" | "stopping" | "abandoned" | "ended" = "waiting";
-  /** It has ended and nothing is recorded of it: the next worker takes it up. */
+  /** It has ended and nothing is recorded: the next worker continues it. */
   isParked = false;
   /** Set while it is being stopped. */
   stopping: StoppingWork | undefined = undefined;
-  /** What it waits for, if it is live and has done nothing yet. */
+  /** What it waits for, if it is live and has not begun its own work. */
   waits: CallWaitsFor | undefined = undefined;
   /** When a call was requested, by the wall clock; undefined if that was before this worker took its session over. */
   since: number | undefined = undefined;
-  /** False: nothing of it has been done, in this life or an earlier one. */
+  /** False: none of its own work has begun, here or under an earlier worker. */
   begun: boolean | undefined = undefined;
 
   constructor(id: Work, name: string) {
@@ -47,12 +53,12 @@ export abstract class LiveWork {
   /** Settles it without its cooperation: it never began, or it did not stop in time. */
   abstract abandon(reason: CancelReason, how: "unbegun" | "abandoned"): void;
 
-  /** What a turn has said so far, for a follower that joins in the middle of it. */
-  said(): Delta | undefined {
+  /** The output of a turn so far, for a follower that joins during the turn. */
+  outputSoFar(): Delta | undefined {
     return undefined;
   }
 
-  /** What hooks are given of a call. */
+  /** The call as hooks receive it. */
   hooked(): HookedCall | undefined {
     return undefined;
   }

@@ -1,4 +1,4 @@
-// Who waits for which answer, until when, and what those are told who come too late.
+// Waiting for answers: which waiter gets which answer, the deadlines, and late answers.
 import { describe, expect, test } from "vitest";
 import { gate } from "../../../test/fixtures/belay.ts";
 import { approval, cancelRequested, questionSettled } from "../../../test/fixtures/commands.ts";
@@ -32,7 +32,7 @@ function house(agent: (turn: Turn) => Promise<undefined>): Engine {
   return engine;
 }
 
-/** A run whose turn asks this, does what else it has to, and waits for the answer. */
+/** A run whose turn asks this, does some more work, and waits for the answer. */
 async function asking(
   question: Partial<QuestionRequest> = {},
   besides: (turn: Turn, engine: Engine) => unknown = () => {},
@@ -65,7 +65,7 @@ const note = (text: string) => ({ kind: "user", note: text }) as const;
 
 const asked = (text: string) => ({ prompt: { text }, delivery: "queue", key: undefined }) as const;
 
-test("K10: of a question whose run was cancelled nothing is kept", async () => {
+test("K10: a question whose run was cancelled leaves no waiter", async () => {
   const engine = house(async (turn) => void (await turn.ask({ text: "Which?", options: ["this", "that"] })));
   await engine.start();
   const { id } = await engine.create(undefined, {});
@@ -79,8 +79,8 @@ test("K10: of a question whose run was cancelled nothing is kept", async () => {
   expect(engine.ends.waiters.size).toBe(0);
 });
 
-describe("whoever asks", () => {
-  test("hears the answer, and nothing is kept of the question or of its time", async () => {
+describe("work that asks a question", () => {
+  test("gets the answer, and no waiter or timer is left", async () => {
     const { engine, clock, id, heard } = await asking({ deadlineMs: 77_777 });
     expect(clock.pending.map(({ inMs }) => inMs)).toContain(77_777);
     expect(await engine.questions.answer(id, yes, {})).toEqual({ kind: "recorded", questionId: id });
@@ -98,7 +98,7 @@ describe("whoever asks", () => {
     expect(clock.pending.map(({ inMs }) => inMs)).not.toContain(77_777);
   });
 
-  test("gets such an answer also if another question was asked in the same tick", async () => {
+  test("gets such an answer even if another question was asked in the same tick", async () => {
     const second = Promise.withResolvers<QuestionResult>();
     await asking({}, (turn, of) => {
       turn.ask({ text: "And this?" }).then(second.resolve, second.reject);
@@ -107,7 +107,7 @@ describe("whoever asks", () => {
     expect(await second.promise).toEqual(yes);
   });
 
-  test("for what was allowed for the whole session hears a yes, and nobody is asked", async () => {
+  test("gets `allowed` for a granted scope, and no question is asked", async () => {
     const { engine, runId } = await asking();
     const lane = engine.lanes.get(engine.lanes.sessionOf(runId) ?? "ses_none");
     const [turn] = lane.works;
@@ -122,7 +122,7 @@ describe("whoever asks", () => {
     expect(await ask()).toEqual({ kind: "allowed" });
   });
 
-  test("hears after an hour that nobody has answered, or after as long as it said", async () => {
+  test("gets `expired` after an hour, or after its own deadline", async () => {
     for (const [deadlineMs, limitMs] of [
       [undefined, QUESTION_MS],
       [60_000, 60_000],
@@ -139,7 +139,7 @@ describe("whoever asks", () => {
     }
   });
 
-  test("is refused if too much is open already, and told why", async () => {
+  test("is refused if too many questions are open, with the reason", async () => {
     const refusals: unknown[] = [];
     const { runId } = await asking({}, (turn) => {
       for (let open = 1; open < QUESTIONS_OPEN_MAX; open += 1) void turn.ask({ text: `Number ${open}?` });
@@ -150,7 +150,7 @@ describe("whoever asks", () => {
     expect(refusals).toEqual([expect.objectContaining({ code: "queue_full", message })]);
   });
 
-  test("and is stopped before its question is durable gets an AbortError, and no waiter is left", async () => {
+  test("gets an AbortError if it is stopped before its question is durable, and no waiter is left", async () => {
     const { engine, heard } = await asking({}, ({ runId }, of) => {
       const stalled = new Gate();
       storeOf(of).always("append", { kind: "delay", until: stalled });
@@ -196,7 +196,7 @@ describe("whoever asks", () => {
   );
 });
 
-test("an ending of a question without a waiter is not kept", async () => {
+test("leaves nothing if a question ends without a waiter", async () => {
   const { engine, runId } = await asking();
   const before = engine.ends.waiters.size;
   const endings = Array.from({ length: 1_000 }, (_, index) => ({
@@ -207,7 +207,7 @@ test("an ending of a question without a waiter is not kept", async () => {
   expect(engine.ends.waiters.size).toBe(before);
 });
 
-describe("whoever comes too late", () => {
+describe("a late answer", () => {
   const outcomes: readonly (readonly [
     string,
     (one: Awaited<ReturnType<typeof asking>>) => Promise<unknown>,
@@ -229,7 +229,7 @@ describe("whoever comes too late", () => {
       { kind: "cancelled", reason: note("mine") },
     ],
   ];
-  test.each(outcomes)("is told that it was %s, also when its run has ended", async (_, how, ending, outcome) => {
+  test.each(outcomes)("gets the recorded ending (%s), even when its run has ended", async (_, how, ending, outcome) => {
     const one = await asking();
     await how(one);
     const { engine, id } = one;
@@ -247,9 +247,9 @@ describe("whoever comes too late", () => {
     }
   });
 
-  test("or for what was never asked, is told that nobody knows it", async () => {
+  test("to a question that was never asked is answered `unknown`", async () => {
     const { engine } = await asking();
-    // Of a run that is refused in this very tick.
+    // Of a run that is refused in this tick.
     const { runId, accepted } = engine.prompt("ses_none", asked("nowhere"));
     accepted.catch(() => {});
     expect(await engine.questions.answer(`ask_${runId.slice(4)}.1`, yes, {})).toEqual({ kind: "unknown" });
@@ -260,7 +260,7 @@ describe("whoever comes too late", () => {
     ).toEqual({ kind: "unknown" });
   });
 
-  test("is told so also about a run that has waited for another", async () => {
+  test("gets the recorded ending even for a run that has waited for another", async () => {
     const { engine, session, id, end } = await asking();
     const { runId, accepted } = engine.prompt(session, asked("behind"));
     await accepted;
@@ -273,7 +273,7 @@ describe("whoever comes too late", () => {
     });
   });
 
-  test("G2: repeats under its key, and is answered as before", async () => {
+  test("G2: that is repeated with its key gets the same receipt", async () => {
     const { engine, id, heard } = await asking();
     const first = await engine.questions.answer(id, yes, { key: "k" });
     expect(await heard).toEqual(yes);

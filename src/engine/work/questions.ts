@@ -1,4 +1,4 @@
-// Questions on their way: asked, answered, and withdrawn in time. What counts is decided in the core.
+// Asks, answers, cancels and expires questions. The core decides which of these counts.
 
 import { ControlError } from "../../core/errors.ts";
 import { QUESTION_MS } from "../../core/limits.ts";
@@ -22,7 +22,7 @@ interface Parts {
   readonly commit: Commit;
   readonly lanes: SessionRegistry;
   readonly waiters: Waiters;
-  /** With an idempotency key, the same request again gets the same answer. */
+  /** With an idempotency key, a repeated request gets the same answer. */
   readonly submit: Submit;
 }
 
@@ -64,7 +64,7 @@ export class Questions {
     }
   }
 
-  /** Records an answer, once. To one that comes too late the log says how the question had ended. */
+  /** Records an answer, once. A late one gets the recorded ending from the log. */
   async answer(
     id: QuestionId,
     reply: QuestionReply,
@@ -86,7 +86,7 @@ export class Questions {
     return ending === undefined ? receipt : { kind: "settled", ending };
   }
 
-  /** Takes a question back: one that is live in this very tick, before anything that follows. */
+  /** Cancels a question; that of a live run in this tick, before any later request. */
   async cancel(command: CommandOf<"cancel-question">, key: string | undefined): Promise<CancelReceipt> {
     const { questionId } = command;
     const session = this.#parts.lanes.sessionOf(runOf(questionId)) ?? (await this.#sessionOf(questionId));
@@ -102,7 +102,7 @@ export class Questions {
     return this.#parts.lanes.sessionOf(runOf(id)) ?? (await this.#parts.store.run(runOf(id)))?.session;
   }
 
-  /** Read off the log: rare, and as long as the run. */
+  /** Read from the log: this is rare, and takes as long as the run is long. */
   async #ended(lane: SessionState, id: QuestionId): Promise<QuestionOutcome | undefined> {
     const row = await this.#parts.store.run(runOf(id));
     if (row === undefined) return undefined;
@@ -114,12 +114,12 @@ export class Questions {
   }
 
   #expire(lane: SessionState, questionId: QuestionId, limitMs: number): void {
-    // Kept through a store's trouble, and refused only by a lane that another worker has taken over.
+    // Kept while the store fails, and refused only if another worker has taken over the lane.
     this.#parts.commit.submit(lane, { type: "expire", questionId, limitMs }).catch(ignore);
   }
 }
 
-/** A waiter for the end of one question, registered by the id that the decision gave it. */
+/** Waits for the end of one question, by the id from the decision. */
 class Waiter {
   readonly ending: Promise<QuestionOutcome>;
   readonly #waiters: Waiters;
@@ -134,7 +134,7 @@ class Waiter {
     });
   }
 
-  /** It may be decided again, and have another id then. */
+  /** May be called again with another id, if the question is decided again. */
   decided(answer: Answer<CommandOf<"ask">>): void {
     if (this.#left) return;
     this.#dispose();

@@ -1,4 +1,4 @@
-// What is kept of a result that is not JSON, or too large.
+// Results that are not JSON, or too large.
 import { expect, test } from "vitest";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX, RESULT_CHARS_KEPT, RESULT_ITEMS_MAX } from "../../core/limits.ts";
 import { recordableResult } from "./recordable-result.ts";
@@ -64,16 +64,16 @@ test.each([
   expect(recordableResult(given, "It")).toEqual(kept);
 });
 
-test("the same object in two places is no circle", () => {
+test("the same object in two places is not a cycle", () => {
   const one = { n: 1n };
   expect(recordableResult([one, one], "It")).toEqual([{ n: "1" }, { n: "1" }]);
 });
 
-test("what is nested too deeply is cut where it is", () => {
+test("deep nesting is cut at the limit", () => {
   expect(JSON.stringify(recordableResult(deep(JSON_DEPTH_MAX + 5), "It"))).toContain("[nested deeper than 64 levels]");
 });
 
-test("G33: an object that leads to everything is not walked to its end", () => {
+test("G33: an object that references everything is not traversed to its end", () => {
   const many = Array.from({ length: RESULT_ITEMS_MAX + 5 }, () => ({ n: 1n }));
   const kept = recordableResult(many, "It");
   expect(Array.isArray(kept) && kept.at(-1)).toBe(`[more than ${RESULT_ITEMS_MAX} objects]`);

@@ -1,11 +1,11 @@
-// What a call hands back, as JSON that the log can keep. Work that has finished has finished: the part of its result
-// that cannot be kept is described in its place, and never makes a failure of it.
+// Converts the result of a call to JSON that the log can keep. A finished call has finished: a part that cannot be kept
+// is replaced by a description, and never makes the call fail.
 
 import { checkCallJson } from "../../core/input.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX, RESULT_CHARS_KEPT, RESULT_ITEMS_MAX } from "../../core/limits.ts";
 import { type Json, utf8Bytes } from "../../core/model/prompt.ts";
 
-/** As it is, if it is JSON of a size that is kept; otherwise the nearest JSON to it, or a sentence. Never throws. */
+/** The value itself, if it is JSON of an allowed size; otherwise the nearest JSON, or a sentence. Never throws. */
 export function recordableResult(given: unknown, what: string): Json {
   try {
     return checkCallJson(given, what);
@@ -22,12 +22,12 @@ function nearest(given: unknown, what: string): Json {
     if (bytes <= CALL_BYTES_MAX) return json;
     return shortened(typeof json === "string" ? json : text, `${what} has ${bytes} bytes; ${CALL_BYTES_MAX} are kept.`);
   } catch {
-    // A proxy, say, that does not let itself be looked at.
+    // For example, a proxy that throws.
     return `[The call has finished. ${what} cannot be read.]`;
   }
 }
 
-/** The beginning and the end, as of the outputs of processes. */
+/** The beginning and the end, like an excerpt of a process's output. */
 function shortened(text: string, why: string): string {
   const half = RESULT_CHARS_KEPT / 2;
   const left = text.length - 2 * half;
@@ -37,7 +37,7 @@ function shortened(text: string, why: string): string {
   return `${note}\n${head}\n[… ${left} characters left out …]\n${tail}`;
 }
 
-/** Values that JSON has no form for become the form that is nearest to them. */
+/** Converts values without a JSON form to the nearest one. */
 class Converter {
   #left = RESULT_ITEMS_MAX;
 
@@ -83,7 +83,7 @@ class Converter {
     return entries.map(([key, value]) => [this.convert(key, inside), this.convert(value, inside)]);
   }
 
-  /** Its name and message are not among its own fields. */
+  /** Its name and message are not own enumerable fields. */
   #error(given: Error, inside: readonly object[]): Json {
     const { name, message, cause } = given;
     const because = cause === undefined ? [] : [["cause", cause] as const];

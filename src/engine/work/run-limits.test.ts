@@ -14,7 +14,7 @@ import { Engine } from "../engine.ts";
 import { SessionState } from "../log/session-state.ts";
 import { RunLimits } from "./run-limits.ts";
 
-test("G34: the time of a run that was let go of does not end it when it is taken up again", async () => {
+test("G34: the limit of a run that was unloaded does not end it when it is recovered", async () => {
   const clock = manualClock();
   const store = faultyStore(new MemoryStore({ clock }));
   const engine = new Engine({
@@ -25,7 +25,7 @@ test("G34: the time of a run that was let go of does not end it when it is taken
   await engine.start();
   const { id } = await engine.create(undefined, {});
   await engine.prompt(id, { prompt: { text: "long" }, delivery: "queue", key: undefined }).accepted;
-  // The store says nothing for so long that the worker lets go; then all is well again.
+  // The store is silent for so long that the worker gives up its lease; then it recovers.
   const well = new Gate();
   for (const verb of ["renew", "claim", "load"] as const) store.always(verb, { kind: "delay", until: well });
   await clock.advance(8_000);
@@ -40,8 +40,8 @@ test("G34: the time of a run that was let go of does not end it when it is taken
   expect(engine.lanes.peek(id)?.durable.live).toBeUndefined();
 });
 
-describe("the time of a run", () => {
-  /** A lane that this worker drives, and what is cancelled when its time is over. */
+describe("the time limit of a run", () => {
+  /** A lane that this worker drives, and the runs that are cancelled at their limit. */
   function timed(limitMs: number | undefined) {
     const clock = manualClock();
     const cancelled: (readonly [RunId, CancelReason])[] = [];
@@ -53,7 +53,7 @@ describe("the time of a run", () => {
     const lane = new SessionState("ses_1");
     lane.epoch = 1;
     let known = 0;
-    /** What was done since the last time is recorded. */
+    /** Records the events since the last call. */
     const recorded = (past: Given): void => {
       lane.durable = past.lane;
       const news = past.events
@@ -67,7 +67,7 @@ describe("the time of a run", () => {
   const live = given(...running("run_a"));
   const timeout = { kind: "timeout", limitMs: 1_000 };
 
-  test("G34: begins when it starts, not while it is queued, and ends it whatever it does meanwhile", async () => {
+  test("G34: begins when it starts, not while it is queued, and ends it whatever it does", async () => {
     const { clock, cancelled, recorded } = timed(1_000);
     recorded(given(accept("run_a")));
     await clock.advance(5_000);
@@ -95,7 +95,7 @@ describe("the time of a run", () => {
     expect(cancelled).toEqual([["run_b", timeout]]);
   });
 
-  test("G34: is counted anew by a worker that takes it up", async () => {
+  test("G34: begins anew in a worker that recovers it", async () => {
     const { clock, cancelled, lane, limits } = timed(1_000);
     const recovered = (attempt: number): Recorded => ({
       type: "run.recovered",
@@ -114,7 +114,7 @@ describe("the time of a run", () => {
     expect(cancelled).toEqual([["run_a", timeout]]);
   });
 
-  test("is not counted without a limit, nor by a worker that does not drive it", () => {
+  test("has no timer without a limit, nor in a worker that does not drive it", () => {
     const unlimited = timed(undefined);
     unlimited.recorded(live);
     expect(unlimited.clock.pending).toEqual([]);
@@ -124,7 +124,7 @@ describe("the time of a run", () => {
     expect(other.clock.pending).toEqual([]);
   });
 
-  test("is not counted any more once the session is let go of, or the house is closed", () => {
+  test("is cancelled once the session is unloaded, or the engine is closed", () => {
     const left = timed(1_000);
     left.recorded(live);
     left.limits.leave("ses_2");

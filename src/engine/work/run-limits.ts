@@ -1,4 +1,4 @@
-// How long a run may take altogether: then it is cancelled like by anybody else, with the limit as the reason.
+// The time limit of a run: it is cancelled like any other, with the limit as the reason.
 import type { Recorded } from "../../core/model/event.ts";
 import type { RunId, SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -9,7 +9,7 @@ export class RunLimits {
   readonly #clock: Clock;
   readonly #limitMs: number | undefined;
   readonly #cancel: Cancels;
-  /** Takes the limit of a session's live run back. Not with the lanes: most programs have no limit, and many lanes. */
+  /** Cancels the timer of a session's live run. Not part of the lanes: most programs have no limit, and many lanes. */
   readonly #running = new Map<SessionId, () => void>();
 
   constructor(parts: { readonly clock: Clock; readonly limitMs: number | undefined; readonly cancel: Cancels }) {
@@ -19,10 +19,11 @@ export class RunLimits {
   }
 
   recorded(lane: SessionState, events: readonly Recorded[]): void {
-    // Also what lands in a lane that was let go of meanwhile: whoever takes the run up counts for itself.
+    // Not for events that are written after the lane was unloaded: the worker that takes over the run has its own
+    // limit.
     if (this.#limitMs === undefined || lane.epoch === undefined) return; // @fault limit-begun-for-another
     for (const event of events) {
-      // Counted anew after a crash: how long nobody worked on it is not its fault.
+      // Restarted after a crash: the time without a worker does not count.
       // @fault limit-lost-in-the-crash
       if (event.type === "run.started" || event.type === "run.recovered")
         this.#start(lane.id, event.runId, this.#limitMs);
@@ -36,12 +37,12 @@ export class RunLimits {
 
   #start(session: SessionId, runId: RunId, limitMs: number): void {
     this.#end(session);
-    // A store in trouble refuses the receipt, not the stop.
+    // A failing store refuses the receipt, not the stop.
     const reached = (): void => void this.#cancel.run(runId, { kind: "timeout", limitMs }).catch(() => undefined);
     this.#running.set(session, this.#clock.after(limitMs, reached));
   }
 
-  /** It is not driven here any more: whoever takes the run up counts anew. */
+  /** It is no longer driven here: the worker that takes over the run has its own limit. */
   leave(session: SessionId): void {
     this.#end(session);
   }

@@ -1,4 +1,4 @@
-// A turn or call of the live run, with what both use of the engine. Their ends go to the log as commands.
+// A turn or call of the live run, with the engine parts that both use. Their ends are recorded as commands.
 import type { Outcome } from "../../core/model/cancel.ts";
 import { type ProcessId, type RunId, runOf, type SessionId, type Work } from "../../core/model/ids.ts";
 import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
@@ -19,7 +19,7 @@ import { LiveWork } from "./live-work.ts";
 import type { Questions } from "./questions.ts";
 import { askedOf, checkAsk } from "./validate-question.ts";
 
-/** As much of the engine as turns and calls use. */
+/** The parts of the engine that turns and calls use. */
 export interface WorkHost {
   readonly agent: Agent;
   readonly store: Store;
@@ -34,7 +34,7 @@ export interface WorkHost {
   readonly handles: ProcessHost;
   readonly commit: Commit;
   readonly drive: Driver;
-  /** While a worker is parking its runs, work that was stopped for it has not ended: it is parked. */
+  /** While a worker parks its runs, work that it stops has not ended: it is parked. */
   readonly phase: "open" | "closing" | "parking" | "closed";
   digest(text: string): string;
 }
@@ -44,9 +44,9 @@ export abstract class RunWork extends LiveWork {
   readonly lane: SessionState;
   /** The agent or tool has returned. */
   hasReturned = false;
-  /** It waited for something that a shutdown has ended: what it does with that end is not a result. */
+  /** It waited for something that a shutdown has ended: what it returns then is not a result. */
   protected isCutOff = false;
-  /** Processes whose end it has received: no later turn is given them. */
+  /** Processes whose results it has received: no later turn receives them. */
   protected heard: ProcessId[] | undefined = undefined;
   liveAt = -1;
   namedAt = 0;
@@ -58,7 +58,7 @@ export abstract class RunWork extends LiveWork {
     this.lane = lane;
   }
 
-  /** Ends its waits for processes. Those of a turn may outlive it, like the process. */
+  /** Ends its waits for processes. Waits of a turn may outlive it, like the process. */
   abstract readonly waitSignal: AbortSignal | undefined;
 
   get sessionId(): SessionId {
@@ -69,12 +69,12 @@ export abstract class RunWork extends LiveWork {
     return runOf(this.id);
   }
 
-  /** As it is recorded: a change that could still be refused frees nothing. */
+  /** The durable mode: a change that could still be refused has no effect. */
   get mode(): string | undefined {
     return modeInForce(this.host.agent, this.lane.durable.mode);
   }
 
-  /** Made when its code first awaits something: most tools never do. */
+  /** Created when its code first awaits something: most tools never do. */
   get gate(): YieldGate {
     this.#gate ??= new YieldGate(this.host.budget, this);
     return this.#gate;
@@ -95,10 +95,10 @@ export abstract class RunWork extends LiveWork {
     });
   }
 
-  /** Its code has received how a process ended. */
-  hears({ processId: id, outcome }: ProcessResult): void {
+  /** Its code has received the result of a process. */
+  noteResult({ processId: id, outcome }: ProcessResult): void {
     if (outcome.kind === "cancelled" && outcome.reason.kind === "shutdown") this.isCutOff = true;
-    // What it receives after it has returned, it can use for nothing.
+    // It cannot use what it receives after it has returned.
     if (this.hasReturned) return; // @fault heard-after-the-return
     this.heard ??= [];
     if (!this.heard.includes(id)) this.heard.push(id);
@@ -110,7 +110,7 @@ export abstract class RunWork extends LiveWork {
     return this.host.phase === "parking" && this.lane.decided.live?.phase === "running";
   }
 
-  /** Lost to another worker, or let go: what is still running here has no effect. */
+  /** Lost to another worker, or unloaded: work that still runs here has no effect. */
   protected get isGone(): boolean {
     return this.lane.phase === "gone";
   }

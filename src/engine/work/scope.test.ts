@@ -40,13 +40,13 @@ test("a child of a cancelled scope never begins", async () => {
   expect(began).toBe(false);
 });
 
-test("a signal that is asked for late is born aborted", () => {
+test("a signal that is created after the cancel is aborted already", () => {
   const scope = new Scope();
   scope.cancel(user);
   expect(scope.signal.aborted).toBe(true);
 });
 
-test("nobody waits for anything below a scope that is cancelled, or was before", async () => {
+test("a wait below a scope that is cancelled, or was before, is rejected", async () => {
   const [before, after] = [new Scope(), new Scope()];
   before.cancel(user);
   const waiting = [before, after].map((scope) => scope.until(new Promise(() => {})));
@@ -55,7 +55,7 @@ test("nobody waits for anything below a scope that is cancelled, or was before",
   expect(await new Scope().until(Promise.resolve("came"))).toBe("came");
 });
 
-test("work that finished although it was asked to stop has finished", async () => {
+test("work that finished in spite of its stop has finished", async () => {
   const scope = new Scope();
   const ended = scope.execute(async (self) => {
     self.cancel(user);
@@ -64,7 +64,7 @@ test("work that finished although it was asked to stop has finished", async () =
   expect(await ended).toEqual({ kind: "completed", value: "done" });
 });
 
-test("an error of work that nobody asked to stop is a failure, whatever it looks like", {
+test("an error of work that was not stopped is a failure, whatever its kind", {
   meta: { id: "G15/scope-abort-error-is-failure" },
 }, async () => {
   const error = new DOMException("aborted", "AbortError");
@@ -76,7 +76,7 @@ test("an error of work that nobody asked to stop is a failure, whatever it looks
   ).toEqual({ kind: "failed", error });
 });
 
-test("all signals of one reason carry one error, under the name that fetch and the model SDKs know", () => {
+test("all signals of one reason have the same error, with the name that fetch and the model SDKs recognize", () => {
   const [a, b] = [new Scope(), new Scope()];
   const reason = { kind: "user", note: "one" } as const;
   a.cancel(reason);
@@ -86,19 +86,19 @@ test("all signals of one reason carry one error, under the name that fetch and t
   expect(a.signal.reason.name).toBe("AbortError");
 });
 
-test("a reason that is kept after a cancel keeps nothing alive of what was cancelled", async () => {
+test("a reason that is kept after a cancel retains nothing of what was cancelled", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const kept: CancelReason = { kind: "user" };
   const held = new WeakRef(cancelWithSomethingLarge(kept));
-  // What was just looked at stays until the turn of the loop is over.
+  // What was just read stays alive until the end of this turn of the event loop.
   await setImmediate();
   collect();
   expect(held.deref()).toBeUndefined();
   expect(kept).toEqual(user);
 });
 
-/** As a lane is: reached from the functions that are on the stack when the cancel is carried out. */
+/** Like a lane: referenced by the functions that are on the stack when the cancel is carried out. */
 function cancelWithSomethingLarge(reason: CancelReason): object {
   const large = { bytes: new Uint8Array(1_024) };
   const carryOut = (): void => {
@@ -131,7 +131,7 @@ test("G11: a scope whose signal fires later is cancelled now: its reason, its wa
   expect([signal.aborted, aborted]).toEqual([true, 1]);
 });
 
-test("G11: a signal that has not fired yet fires when it is looked at", () => {
+test("G11: a signal that has not fired yet fires when it is read", () => {
   const scope = new Scope();
   const before = scope.signal;
   scope.cancel(user, { fire: () => {} });

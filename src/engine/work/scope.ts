@@ -5,19 +5,19 @@
 // 2. The first reason wins.
 // 3. A child of a cancelled scope never begins.
 // 4. An abort becomes a value here, and nowhere else.
-// 5. The token is cancelled in the tick of the stop: `reason` and `until` see it at once. Its signal may fire later,
-//    at the latest when it is looked at.
+// 5. The token is cancelled in the tick of the stop: `reason` and `until` take effect at once. Its signal may fire
+//    later, at the latest when it is read.
 import type { CancelReason } from "../../core/model/cancel.ts";
 
 export type Ended<T> =
   | { readonly kind: "completed"; readonly value: T }
-  /** `error`: what it threw, if that is more than the stop itself. */
+  /** `error`: what it threw, other than the abort itself. */
   | { readonly kind: "cancelled"; readonly reason: CancelReason; readonly error?: unknown }
   | { readonly kind: "failed"; readonly error: unknown };
 
 /**
- * What an aborted signal carries. Its name is what fetch and the model SDKs know; `reason` is ours.
- * One object per reason, shared by all signals: making an error for each is most of the cost of an abort.
+ * The reason of an aborted signal. Its name is the one that fetch and the model SDKs recognize; `reason` is Belay's.
+ * One object per reason, shared by all signals: creating an error for each is most of the cost of an abort.
  */
 export class Aborted extends Error {
   override readonly name = "AbortError";
@@ -26,8 +26,8 @@ export class Aborted extends Error {
   constructor(reason: CancelReason) {
     super(`Cancelled: ${reason.kind}`);
     this.reason = reason;
-    // The frames of a stack hold all that was on it, a lane and its promises, for as long as the reason is in a log
-    // that is kept in memory. They would only say that somebody has cancelled.
+    // The frames of a stack retain everything on it, such as a lane and its promises, as long as the reason is in a log
+    // in memory, and show nothing but the cancel.
     this.stack = `AbortError: ${this.message}`;
   }
 }
@@ -43,7 +43,7 @@ function abortedFor(reason: CancelReason): Aborted {
   return error;
 }
 
-/** A cancelled scope whose signal is to fire. */
+/** A cancelled scope whose signal must fire. */
 export interface Firing {
   fire(): void;
 }
@@ -53,7 +53,7 @@ export interface Returns {
   returned(): void;
 }
 
-/** When the signals of cancelled scopes fire: now, or, of a bulk stop, soon. */
+/** Decides when the signals of cancelled scopes fire: now, or, for a bulk stop, soon. */
 export interface Signals {
   fire(scope: Firing): void;
 }
@@ -62,14 +62,14 @@ const AT_ONCE: Signals = { fire: (scope) => scope.fire() };
 
 export class Scope implements Firing {
   #reason: CancelReason | undefined; // @fault finished-work-called-cancelled:reason
-  /** Made when somebody asks for a signal: a plain token is an eighth of its size, and most work never asks. */
+  /** Created on first use: a plain token is an eighth of its size, and most work needs no signal. */
   #controller: AbortController | undefined;
   #children: Set<Scope> | undefined;
-  #hearers: Set<(reason: CancelReason) => void> | undefined;
+  #listeners: Set<(reason: CancelReason) => void> | undefined;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    // Also if its turn to fire has not come: what looks at it must not begin something.
+    // Even if it is still queued: code that reads the signal must not begin something.
     this.fire();
     return this.#controller.signal;
   }
@@ -78,33 +78,33 @@ export class Scope implements Firing {
     return this.#reason;
   }
 
-  /** Requests; never waits. The token is cancelled now, and `signals` says when the abort signal fires. */
+  /** Requests the stop; never waits. The token is cancelled now; `signals` decides when the abort signal fires. */
   cancel(reason: CancelReason, signals: Signals = AT_ONCE): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
     if (this.#controller !== undefined) signals.fire(this);
     for (const child of this.#children ?? []) child.cancel(reason, signals);
-    for (const hear of [...(this.#hearers ?? [])]) hear(reason);
+    for (const listener of [...(this.#listeners ?? [])]) listener(reason);
   }
 
-  /** Aborts the signal of a cancelled scope. Does nothing the second time. */
+  /** Aborts the signal of a cancelled scope. Idempotent. */
   fire(): void {
     if (this.#reason !== undefined) this.#controller?.abort(abortedFor(this.#reason));
   }
 
-  /** Waits for something, but not longer than this scope: rejects when it is cancelled, whatever comes later. */
+  /** Waits for a promise, but not longer than this scope: rejects when the scope is cancelled. */
   until<T>(coming: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const hear = (reason: CancelReason): void => reject(abortedFor(reason));
-      const done = (): void => void this.#hearers?.delete(hear);
+      const listener = (reason: CancelReason): void => reject(abortedFor(reason));
+      const done = (): void => void this.#listeners?.delete(listener);
       void coming.then(resolve, reject).then(done);
-      if (this.#reason !== undefined) return hear(this.#reason);
-      this.#hearers ??= new Set();
-      this.#hearers.add(hear);
+      if (this.#reason !== undefined) return listener(this.#reason);
+      this.#listeners ??= new Set();
+      this.#listeners.add(listener);
     });
   }
 
-  /** Carries out work below this scope. Never rejects. */
+  /** Runs work in a scope below this one. Never rejects. */
   async run<T>(work: (scope: Scope) => Promise<T> | T): Promise<Ended<T>> {
     const child = new Scope();
     if (this.#reason !== undefined) child.cancel(this.#reason);
@@ -117,14 +117,14 @@ export class Scope implements Firing {
     }
   }
 
-  /** Carries out work as this scope itself. Never rejects. */
+  /** Runs work in this scope itself. Never rejects. */
   async execute<T>(work: (scope: Scope) => Promise<T> | T, owner?: Returns): Promise<Ended<T>> {
     if (this.#reason !== undefined) return { kind: "cancelled", reason: this.#reason };
     try {
-      // Work that finished although it was asked to stop has finished: completion beats cancel.
+      // Work that finished in spite of its stop has finished: completion beats cancel.
       return { kind: "completed", value: await work(this) }; // @fault finished-work-called-cancelled
     } catch (error) {
-      // Not "does this error smell of an abort?" but "had we asked it to stop?".
+      // Decided by whether it was stopped, not by the kind of error.
       return this.#reason === undefined ? { kind: "failed", error } : stopped(this.#reason, error);
     } finally {
       owner?.returned();
@@ -138,8 +138,8 @@ function stopped(reason: CancelReason, error: unknown): Ended<never> {
 }
 
 /**
- * Whether something thrown says no more than that it was stopped: the signal's reason, or what fetch, Node and the SDKs
- * make of it. This decides what is kept beside the outcome, never the outcome.
+ * Whether a thrown value is only the abort itself: the signal's reason, or what fetch, Node and the SDKs make of it.
+ * This decides whether an error is recorded beside the outcome, never the outcome.
  */
 function isAbort(thrown: unknown): boolean {
   try {
@@ -147,7 +147,7 @@ function isAbort(thrown: unknown): boolean {
     const code = "code" in thrown ? thrown.code : undefined;
     return thrown.name === "AbortError" || code === "ABORT_ERR" || code === "ERR_CANCELED";
   } catch {
-    // Something that cannot be looked at.
+    // A value that cannot be read.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// Since when a live run and its calls are going on, as the log has it.
+// Start times of a live run and its calls, from the log.
 import { expect, test } from "vitest";
 import {
   accept,
@@ -30,29 +30,29 @@ const times = async (past: Given) => Object.fromEntries(await runningSince(logSt
 const at = ({ events }: Given, type: Event["type"]): number =>
   timeAt(events.findLastIndex((one) => one.type === type) + 1);
 
-test("G36: a session that does nothing has no times, and nobody reads its log for them", async () => {
+test("G36: an idle session has no times, and its log is not read for them", async () => {
   const past = given(...running("run_a"), settleTurn("turn_a.1"));
   const { store, reads } = logStore(past.events);
   expect(await runningSince(store, laneOf(past))).toEqual(new Map());
   expect(reads).toEqual([]);
 });
 
-test("G36: a live run and what goes on in it are told with their times; what has ended is not", async () => {
+test("G36: a live run and its live calls have their times; ended calls do not", async () => {
   const before = given(...running("run_z"), call("call_z.1"), settleCall("call_z.1"), settleTurn("turn_z.1"));
   const begun = before.and(...running("run_a"));
   const past = begun.and(call("call_a.1"), call("call_a.2"), settleCall("call_a.1"));
   const told = { run_a: at(begun, "run.started"), "call_a.2": at(past, "call.requested") };
   expect(await times(past)).toEqual(told);
-  // Being stopped, it still goes on since it was asked for.
+  // A call that is being stopped keeps its start time.
   expect(await times(past.and(cancelCall("call_a.2")))).toEqual(told);
 });
 
-test("G36: a run that was taken up again goes on since then", async () => {
+test("G36: a recovered run has the time of its recovery", async () => {
   const past = given(...running("run_a"), settleTurn("turn_a.1", { next: "turn" }), park, recover());
   expect(await times(past)).toEqual({ run_a: at(past, "run.recovered") });
 });
 
-test("G36: what retention has removed, or a log that ends early, costs the times and nothing else", async () => {
+test("G36: removed events, or a log that ends early, cost the times and nothing else", async () => {
   const past = given(...running("run_a"), call("call_a.1"));
   const { events } = past;
   expect([...(await runningSince(logStore(events, 4).store, laneOf(past))).keys()]).toEqual(["call_a.1"]);
@@ -60,7 +60,7 @@ test("G36: what retention has removed, or a log that ends early, costs the times
   expect(await runningSince(logStore([]).store, laneOf(past))).toEqual(new Map());
 });
 
-/** More than is looked at from the end of a log. */
+/** More events than are read from the end of a log. */
 const much = (runId: RunId): readonly Event[] =>
   Array.from({ length: 20 * PAGE_EVENTS_MAX }, () => ({
     ...{ type: "turn.extended", runId, turnId: turnId(runId, 1), text: "x" },
@@ -82,7 +82,7 @@ test("G36: a run with a long log is read at its beginning and its end: calls in 
   expect(reads).toHaveLength(17);
 });
 
-test("G36: a run that has let a long one go before it is told with its own beginning", async () => {
+test("G36: a run after a long earlier one has its own start time", async () => {
   const waits = given(accept("run_a"), accept("run_b"), { type: "move", runId: "run_b", to: "front" }, start);
   const begun = waits.and(settleTurn("turn_b.1"), start);
   const ended = begun.events.slice(waits.events.length);

@@ -1,5 +1,5 @@
-// Since when a live run and its calls are going on. Kept in memory for sessions driven here, so that an explanation
-// needs no store; otherwise read from the log.
+// Start times of a live run and its calls. Kept in memory for sessions driven here, so that an explanation needs no
+// store; otherwise read from the log.
 
 import { PAGE_EVENTS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
@@ -11,10 +11,10 @@ import type { SessionState } from "../log/session-state.ts";
 /** Wall clock, ms. */
 export type Times = ReadonlyMap<RunId | CallId, number>;
 
-/** How far back calls are looked for: one that began earlier in a run this long is told without its time. */
+/** How far back calls are searched: a call that began earlier in such a long run has no start time. */
 const LOOK_BACK_EVENTS = 16 * PAGE_EVENTS_MAX;
 
-/** Notes when the live run began. Calls know it themselves. */
+/** Notes when the live run began. Calls know their own times. */
 export function noteTimes(lane: SessionState, events: readonly Recorded[]): void {
   for (const event of events) {
     if (event.type === "run.started" || event.type === "run.recovered") lane.runSince = event.at;
@@ -22,7 +22,7 @@ export function noteTimes(lane: SessionState, events: readonly Recorded[]): void
   }
 }
 
-/** A store in trouble costs the times, not the explanation. */
+/** If the store fails, the times are missing, but the explanation succeeds. */
 export async function runningSince(store: Store, lane: SessionState): Promise<Times> {
   const { live } = lane.durable;
   const times = new Map<RunId | CallId, number>();
@@ -48,9 +48,9 @@ async function readTimes(
   while (after < head) {
     const { events, gapTo } = await store.read(id, { after, limit: PAGE_EVENTS_MAX });
     for (const event of events) note(times, event, { run: live, wanted });
-    // A page of nothing is the end, wherever the head is said to be.
+    // An empty page is the end, whatever the head is.
     const last: Seq = events.at(-1)?.seq ?? gapTo ?? head;
-    // The start of the run is near its acceptance, and what is going on near the end.
+    // The start of the run is near its acceptance, and live calls are near the end.
     after = Math.max(last, times.has(live.id) ? head - LOOK_BACK_EVENTS : last);
   }
 }

@@ -1,4 +1,4 @@
-// What the agent sees of a turn. Getters, so that it can be taken apart: `async ({ prompt, emit, signal }) => …`.
+// The turn as its agent receives it. Getters, so that it can be destructured: `async ({ prompt, emit, signal }) => …`.
 
 import { checkNote, invalid } from "../../core/input.ts";
 import { SUMMARY_CHARS_MAX } from "../../core/limits.ts";
@@ -86,7 +86,7 @@ export class TurnFacade implements Turn {
   }
 
   get call(): Turn["call"] {
-    // What its function returns is checked when it has returned; its type is what the caller says it is.
+    // The function's return value is checked at run time; its type is the one that the caller declares.
     return (name, input, execute, options) =>
       this.#turn.call(name, input, execute as Execute, options) as Promise<CallResult<never>>;
   }

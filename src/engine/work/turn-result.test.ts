@@ -1,4 +1,4 @@
-// What an agent may hand back, what the log gets of it, and what is said of everything else.
+// What an agent may return, what is recorded of it, and the errors of everything else.
 import { describe, expect, test } from "vitest";
 import { CALL_BYTES_MAX, CALLS_LIVE_MAX } from "../../core/limits.ts";
 import type { CallRequest } from "../../ports/agent.ts";
@@ -93,26 +93,26 @@ describe("a result", () => {
       "The parts of an answer contains a bigint; only JSON can be stored.",
     ],
   ];
-  test.each(refused)("is not %s", (_, given, said) => {
+  test.each(refused)("must not be %s", (_, given, said) => {
     for (const one of given) expectRefused(() => checkResult(one), said);
   });
 
-  test("asks for as many calls as a run may have, and no more", () => {
+  test("may request as many calls as a run may have, and no more", () => {
     const calls = Array.from({ length: CALLS_LIVE_MAX }, () => call);
     expect(checkResult({ calls }).requests).toHaveLength(CALLS_LIVE_MAX);
     expectRefused(() => checkResult({ calls: [...calls, call] }), "A turn asks for at most 256 calls.");
   });
 });
 
-describe("what a meter shows", () => {
-  test("may be nothing, what it cost, or the parts so far", () => {
+describe("the result of a meter", () => {
+  test("may be empty, a cost, or the parts so far", () => {
     const parts = [{ kind: "text", text: "a" }];
     expect(checkMeter(undefined)).toStrictEqual({});
     expect(checkMeter({})).toStrictEqual({});
     expect(checkMeter({ usage, parts })).toStrictEqual({ usage, parts });
   });
 
-  test("is nothing else", () => {
+  test("must not be anything else", () => {
     for (const given of [null, 7, "x", [usage]]) expectRefused(() => checkMeter(given), NOT_A_RESULT);
   });
 });
@@ -120,25 +120,25 @@ describe("what a meter shows", () => {
 describe("a call", () => {
   const checked = (given: object): CallRequest => checkCall({ ...call, ...given } as CallRequest);
 
-  test("is taken with what it says of itself", () => {
+  test("is accepted with its own fields", () => {
     const options = { idempotent: true, interruptible: false, timeoutMs: 0 };
     expect(checked(options)).toStrictEqual({ ...call, ...options });
     expect(checked({ timeoutMs: 2 ** 40 }).timeoutMs).toBe(2 ** 40);
     expect(checked({ name: "n".repeat(256) }).name).toHaveLength(256);
   });
 
-  test("without an input has none", () => {
+  test("without an input has the input null", () => {
     expect(checked({ input: undefined }).input).toBeNull();
     expect(checked({ input: 0 }).input).toBe(0);
   });
 
-  test("keeps what the provider calls it, and nothing else of the provider's", () => {
+  test("has the provider's id and data, and no other fields of the provider", () => {
     expect(checked({ provider: { id: "toolu_1" } }).provider).toStrictEqual({ id: "toolu_1" });
     const given = { id: "", data: { at: new Date(0) }, model: "x" };
     expect(checked({ provider: given }).provider).toStrictEqual({ id: "", data: { at: "1970-01-01T00:00:00.000Z" } });
   });
 
-  test("G33: bounds what the provider calls it, and keeps no half of a character in a name", () => {
+  test("G33: has a bounded provider id, and no lone surrogate in a name", () => {
     const long = "x".repeat(CALL_BYTES_MAX);
     expect(() => checked({ provider: { id: long } })).toThrow(`the limit is ${CALL_BYTES_MAX}`);
     const named = checked({ name: "a\ud83d", provider: { id: "b\ude00" } });
@@ -163,13 +163,13 @@ describe("a call", () => {
     for (const one of given) expectRefused(() => checked(one), said);
   });
 
-  test("that is none fails its turn with words for whoever wrote the agent", () => {
+  test("that is invalid fails its turn with an error for the author of the agent", () => {
     for (const none of [null, undefined, 7, "build", [call]]) {
       expectRefused(() => checkResult({ calls: [none] }), "A call is an object with `name`, `input` and `execute`.");
     }
   });
 
-  test("is told to the log by what a restart and the next turn need of it, and no more", () => {
+  test("is recorded with the fields that a restart and the next turn need", () => {
     const callId = "call_1.1";
     const plain = { callId, name: "build", input: { fast: true } };
     expect(askOf(callId, call)).toStrictEqual(plain);

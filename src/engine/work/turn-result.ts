@@ -1,4 +1,4 @@
-// What an agent hands back, checked before anything of it is recorded.
+// Validates what an agent returns, before any of it is recorded.
 
 import type { ControlError } from "../../core/errors.ts";
 import { checkCallJson, checkMs, invalid, isObject } from "../../core/input.ts";
@@ -26,7 +26,7 @@ export interface Result extends Metered {
 const NOT_A_RESULT =
   "The agent returned something that is neither text nor { text, next, usage, model, finish, parts, calls }.";
 
-/** Throws if it is none. */
+/** Throws if it is not a result. */
 export function checkResult(value: unknown): Result {
   if (value === undefined || typeof value === "string") {
     return { text: value, next: "end", finish: undefined, requests: NONE };
@@ -35,7 +35,7 @@ export function checkResult(value: unknown): Result {
   const { text, next, usage, model, finish, parts, calls, ...rest } = value;
   const known =
     Object.keys(rest).length === 0 &&
-    // A Map or a Date has none of these fields and no others that could be seen.
+    // A Map or a Date has none of these fields, and no other enumerable ones.
     (isPlain(value) || [text, next, usage, model, finish, parts, calls].some((one) => one !== undefined)) &&
     (text === undefined || typeof text === "string") &&
     (next === undefined || next === "turn" || next === "end") &&
@@ -45,7 +45,7 @@ export function checkResult(value: unknown): Result {
   const requests: readonly CallRequest[] = calls === undefined ? NONE : checkCalls(calls);
   return {
     text,
-    // Whoever wants something done wants to hear what came of it.
+    // A turn that requests calls needs their results.
     next: requests.length > 0 ? "turn" : (next ?? "end"),
     finish,
     requests,
@@ -64,7 +64,7 @@ export function checkMeter(value: unknown): Metered {
   };
 }
 
-/** A call as an agent asks for it. */
+/** Validates a call that an agent requests. */
 export function checkCall(given: CallRequest): CallRequest {
   if (!isObject(given)) throw invalid("A call is an object with `name`, `input` and `execute`.");
   const { name, input, execute, timeoutMs, provider, approval, idempotent, interruptible, slots, ...others } = given;
@@ -86,12 +86,12 @@ export function checkCall(given: CallRequest): CallRequest {
     name: name.toWellFormed(),
     input: checkCallJson(input ?? null, `The input of ${name}`),
     ...(provider === undefined ? {} : { provider: checkProvider(provider) }),
-    // What a function says is checked when it has said it.
+    // The return value of a function is checked after the call.
     ...(approval === undefined || typeof approval === "function" ? {} : { approval: checkApproval(approval) }),
   };
 }
 
-/** An approval with a slip in its name would be one that no person is asked for. */
+/** A misspelt `approval` would mean that no approval is requested. */
 function refuseUnknown(rest: object): void {
   const [key] = Object.keys(rest);
   if (key === undefined) return;
@@ -111,7 +111,7 @@ function checkFlags(flags: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/** Its name and what else there is of it on the provider's side. */
+/** The provider's id of the call, and its data. */
 function checkProvider(given: ProviderCall): ProviderCall {
   const { id, data } = isObject(given) ? given : {};
   if (typeof id !== "string") throw invalid("`provider.id` is the call's name on the provider's side: a string.");
@@ -119,7 +119,7 @@ function checkProvider(given: ProviderCall): ProviderCall {
   return { id: kept, ...(data === undefined ? {} : { data: checkCallJson(data, "`provider.data`") }) };
 }
 
-/** What the log is to know of it. */
+/** The request of a call as it is recorded. */
 export function askOf(callId: CallId, request: CallRequest | undefined): CallAsk {
   const { name = "", input = null, idempotent, interruptible, provider } = request ?? {};
   return {
@@ -134,7 +134,7 @@ export function askOf(callId: CallId, request: CallRequest | undefined): CallAsk
 
 function checkCalls(calls: readonly unknown[]): readonly CallRequest[] {
   if (calls.length > CALLS_LIVE_MAX) throw invalid(`A turn asks for at most ${CALLS_LIVE_MAX} calls.`);
-  // What does not have the shape of a call is refused by the check itself.
+  // An item of another shape is refused by the check itself.
   return calls.map((call) => checkCall(call as CallRequest));
 }
 
@@ -150,7 +150,7 @@ function isPart(part: unknown): part is TurnPart {
   return part.kind === "call" ? Number.isInteger(part.index) : part.kind === "provider" && part.provider !== undefined;
 }
 
-/** Only what the log keeps of it: what else there is may be anything. */
+/** Copies only the recorded fields; others are ignored. */
 function checkUsage(usage: unknown): Usage {
   if (!isObject(usage)) throw badUsage("that is no object with `inputTokens` and `outputTokens`");
   const { inputTokens, outputTokens, estimated } = usage;
@@ -173,7 +173,7 @@ const badUsage = (what: string): ControlError =>
 
 const isCount = (value: unknown): value is number => Number.isFinite(value) && Number(value) >= 0;
 
-/** Of no class. What an object literal inherits from has no prototype itself, whichever realm it comes from. */
+/** Not an instance of a class. The prototype of an object literal has no prototype itself, in every realm. */
 function isPlain(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

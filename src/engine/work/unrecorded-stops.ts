@@ -15,7 +15,7 @@ export class UnrecordedStops {
   submit(lane: SessionState, commit: Commit): void {
     const stops = this.#stops.get(lane.id) ?? [];
     this.#stops.delete(lane.id);
-    // Their callers were answered; a store in trouble keeps them again.
+    // Their callers were answered; a failing store keeps them again.
     for (const stop of stops) commit.submit(lane, stop).catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-// Checks of questions and approvals that agents and tools ask for, before anything is recorded.
+// Validates questions and approvals of agents and tools, before anything is recorded.
 
 import { checkJson, checkMs, invalid, isObject, isString, rejectUnknown } from "../../core/input.ts";
 import { NOTE_CHARS_MAX, QUESTION_BYTES_MAX } from "../../core/limits.ts";
@@ -6,13 +6,13 @@ import { utf8Bytes } from "../../core/model/prompt.ts";
 import type { QuestionOutcome, Subject } from "../../core/model/question.ts";
 import type { ApprovalOption, QuestionRequest, QuestionResult } from "../../ports/agent.ts";
 
-/** A question as a turn or a tool puts it. */
+/** Validates a question of a turn or a tool. */
 export function checkAsk(given: QuestionRequest): { readonly about: Subject; readonly deadlineMs: number | undefined } {
   if (!isObject(given)) throw invalid("A question is an object with `text`.");
   const { text, options, only = false, data, deadlineMs, ...rest } = given;
   rejectUnknown(rest, "A question");
   if (typeof text !== "string" || text.trim() === "") throw invalid("A question has a `text`.");
-  // A copy: `every` passes over the holes of a list.
+  // A copy: `every` skips the holes of a list.
   const strings = options === undefined || (Array.isArray(options) && [...options].every(isString));
   if (!strings || typeof only !== "boolean")
     throw invalid("A question's `options` are strings, and `only` is a boolean.");
@@ -30,7 +30,7 @@ export function checkAsk(given: QuestionRequest): { readonly about: Subject; rea
   return { about, deadlineMs: deadlineMs === undefined ? undefined : checkMs(deadlineMs, "deadlineMs", 2 ** 31) };
 }
 
-/** Whether people are asked before a call begins, and what they are told. */
+/** Validates whether an approval is required before a call begins, and its options. */
 export function checkApproval(given: unknown): ApprovalOption {
   if (typeof given === "boolean") return given;
   if (!isObject(given)) throw invalid("An approval is true, false, or an object with `scope`, `note`, `deadlineMs`.");
@@ -47,8 +47,8 @@ export function checkApproval(given: unknown): ApprovalOption {
   };
 }
 
-/** How a question ended, for whoever asked it. */
+/** The ending of a question, as its owner receives it. */
 export function askedOf(ending: QuestionOutcome): QuestionResult {
-  // Only an approval ends as allowed or denied, and those are the engine's own.
+  // Only approvals end as allowed or denied, and the engine asks those itself.
   return ending.kind === "allowed" || ending.kind === "denied" ? { kind: "answered", value: ending.kind } : ending;
 }

@@ -1,4 +1,4 @@
-// Work that this worker has not asked for itself: what an earlier life has left, and what nobody was told of.
+// Work that this worker has not requested: left by an earlier worker, or recorded without an answer.
 import { describe, expect, test } from "vitest";
 import { gate } from "../../../test/fixtures/belay.ts";
 import { watch } from "../../../test/fixtures/commit.ts";
@@ -19,7 +19,7 @@ import { settled } from "../../testing/manual-clock.ts";
 const never = (): Promise<undefined> => new Promise(() => {});
 const request = (name: string): CallRequest => ({ name, input: null, execute: never, idempotent: true });
 
-/** Calls that a turn asked for at its end, whose worker is gone; and who takes them up. */
+/** Calls that a turn requested at its end, whose worker is gone; and the worker that recovers them. */
 async function takenUp(
   resume: Agent["resume"],
   names = ["first", "second"],
@@ -43,7 +43,7 @@ async function takenUp(
   return { ...next, turns };
 }
 
-test.each([[["first"]], [["first", "second"]]])("G24: an earlier life's calls are begun again: %j", async (names) => {
+test.each([[["first"]], [["first", "second"]]])("G24: an earlier worker's calls are begun again: %j", async (names) => {
   const begun: LiveCall[] = [];
   const execute = (call: LiveCall) => {
     begun.push(call);
@@ -52,7 +52,7 @@ test.each([[["first"]], [["first", "second"]]])("G24: an earlier life's calls ar
   const house = await takenUp(({ name, input }) => ({ ...request(name), input, execute }), names);
   expect(begun.map(({ name }) => name)).toEqual(names);
   for (const { callId } of begun) await house.engine.cancel.call(callId, { reason: { kind: "user" }, remind: false });
-  // They do not stop, and are given up.
+  // They do not stop, and are abandoned.
   await house.clock.advance(1_000);
   const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");
   expect(ends).toMatchObject(names.map((name) => ({ outcome: { abandoned: [name] } })));
@@ -62,17 +62,17 @@ test.each([[["first"]], [["first", "second"]]])("G24: an earlier life's calls ar
 test.each<readonly [string, Agent["resume"]]>([
   ["takes nothing up", undefined],
   ["does not know them", () => undefined],
-])("G24: calls fail, and the run goes on, if the agent %s", async (_, resume) => {
+])("G24: calls fail, and the run continues, if the agent %s", async (_, resume) => {
   const house = await takenUp(resume);
   const ends = (await eventsOf(house, "ses_1")).filter(({ type }) => type === "call.settled");
-  const message = "Nobody can carry it out any more: the agent does not know this call.";
+  const message = "It cannot be executed any more: the agent does not know this call.";
   const outcome = { kind: "failed", code: "unavailable", message };
   expect(ends).toMatchObject([{ outcome }, { outcome }]);
   expect(house.turns).toHaveLength(1);
 });
 
 test.each(["first", "next"])(
-  "G28: in the %s life, a call that was recorded although nobody said so fails unbegun",
+  "G28: in the %s worker, a call that was recorded although its caller got an error fails unbegun",
   async (life) => {
     const first = testEngine();
     const { sessionId, turn: asked } = await live(first);
@@ -101,12 +101,12 @@ test.each(["first", "next"])(
   },
 );
 
-describe("a call whose approval an earlier life has asked for, and which begins without the answer", () => {
+describe("a call whose approval an earlier worker has requested, and which begins without the answer", () => {
   const asking: CallRequest = { name: "write", input: null, execute: never, approval: true };
   const approving: Hooks = { beforeCall: () => ({ kind: "allow", approved: true }) };
   const other: Hooks = { beforeCall: () => ({ kind: "allow", approved: true, input: { changed: true } }) };
 
-  /** The next life of a run that is cut off while its call waits for an approval. */
+  /** The next worker of a run that is cut off while its call waits for an approval. */
   async function waiting(): Promise<TestEngine> {
     const house = testEngine();
     const { turn } = await live(house);
@@ -139,7 +139,7 @@ describe("a call whose approval an earlier life has asked for, and which begins 
     ["a hook approves it with another input", asking, other],
     ["it needs no approval any more", { ...asking, approval: false }, {}],
     ["nothing asks about it any more", { name: "write", input: null, execute: never }, {}],
-  ])("G25: is not carried out again after the next crash: %s", async (_, request, hooks) => {
+  ])("G25: is not begun again after the next crash: %s", async (_, request, hooks) => {
     const begun: string[] = [];
     const second = await nextLife(await waiting(), request, hooks, begun);
     expect(begun).toEqual(["write"]);
@@ -152,7 +152,7 @@ describe("a call whose approval an earlier life has asked for, and which begins 
     expect(verify(log)).toEqual([]);
   });
 
-  test("G25: does not begin before it is durable that nobody has to answer", async () => {
+  test("G25: does not begin before the withdrawal of its approval is durable", async () => {
     const first = await waiting();
     await first.log.release("ses_1", first.engine.worker);
     const begun: string[] = [];
@@ -169,7 +169,7 @@ describe("a call whose approval an earlier life has asked for, and which begins 
     expect(begun).toEqual([]);
   });
 
-  test("is not carried out if it is denied while a hook thinks, whatever the hook says then", async () => {
+  test("does not begin if it is denied while a hook runs, whatever the hook returns then", async () => {
     const first = await waiting();
     const begun: string[] = [];
     const thinking = gate();

@@ -1,4 +1,4 @@
-// Turns and calls, made live: the agent is called, tools are run, and their ends come back as commands.
+// Creates live turns and calls: it calls the agent and runs tools. Their ends are recorded as commands.
 
 import { ControlError } from "../../core/errors.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
@@ -28,7 +28,7 @@ export function makeWorkStarter(host: WorkHost, begins: WorkStarter["begins"]): 
     },
     unbegun(lane, id) {
       if (isTurn(id)) return;
-      // Refused only by a lane that another worker has taken over, and then it is theirs to say.
+      // Refused only if another worker has taken over the lane, which then settles the call.
       host.commit.submit(lane, { type: "settle-call", end: { callId: id, outcome: UNBEGUN } }).catch(() => {});
     },
     hasProcesses: (lane, call) => host.handles.processes.hasPending(lane, call),
@@ -43,7 +43,7 @@ const UNBEGUN: Outcome = {
 
 const isTurn = (id: Work): id is TurnId => id.startsWith("turn_");
 
-/** A worker begins calls that it has not asked for itself only if an earlier life has, at the end of a turn. */
+/** A call that this worker has not requested is begun only if an earlier worker requested it at the end of a turn. */
 function survives(run: Run, id: CallId): boolean {
   // @fault survivors-not-begun-again
   return run.recoveries > 0 && run.live.some((call) => call.id === id && call.byEnd === true);
@@ -51,16 +51,16 @@ function survives(run: Run, id: CallId): boolean {
 
 function resumed(host: WorkHost, lane: SessionState, run: Run, id: CallId): LiveCall {
   const call = run.live.find((one) => one.id === id);
-  // One that may not be repeated was kept because it waited for an approval: it has done nothing.
+  // A call that is not idempotent was kept because it waited for an approval: it has not begun.
   const mayHaveBegun = call?.idempotent === true;
   return new LiveCall(host, lane, id, call?.name ?? id, () => resume(host, lane, id), mayHaveBegun);
 }
 
-/** What a call was that an earlier life asked for: the log has it, and the agent knows how it is carried out. */
+/** Looks up a call that an earlier worker requested: the log has its input, and the agent its function. */
 async function resume({ store, agent }: WorkHost, lane: SessionState, callId: CallId): Promise<CallRequest> {
   const row = await store.run(runOf(callId));
   const asked = row === undefined ? undefined : await readCall(store, lane.id, callId, row.acceptedAt);
   const request = asked === undefined ? undefined : agent.resume?.(asked);
   if (request !== undefined) return request;
-  throw new ControlError("unavailable", "Nobody can carry it out any more: the agent does not know this call.");
+  throw new ControlError("unavailable", "It cannot be executed any more: the agent does not know this call.");
 }
