@@ -6,7 +6,7 @@ import type { Report } from "./verify-inbox.ts";
 export class SessionCheck {
   phase: "absent" | "open" | "closed" = "absent";
   id: SessionId | undefined;
-  /** It was closed with runs in it, which a cancel must name at once. */
+  /** It was closed with runs in it: the next event must cancel them. */
   #leaves = false;
 
   create(id: SessionId, report: Report): void {
@@ -21,7 +21,7 @@ export class SessionCheck {
     this.#leaves = busy;
   }
 
-  /** What is only done to an open session. */
+  /** Reports an operation that requires an open session. */
   needsOpen(what: string, report: Report): void {
     if (this.phase !== "open") report("G3", `The session was ${what} although it is ${this.phase}.`);
   }

@@ -24,7 +24,7 @@ import { NONE, type Ports } from "./commit-parts.ts";
 import { ErrorTexts } from "./error-text.ts";
 import { afterFailure, type Health, isUnwritten, maySend, takesCommands, WELL } from "./health.ts";
 import {
-  asKnownHere,
+  applyStoreKnowledge,
   drivenElsewhere,
   dropStart,
   exactStops,
@@ -33,14 +33,14 @@ import {
   isLasting,
   isStop,
   isTaken,
-  keeping,
-  learn,
+  keepRule,
   mayLand,
   needsLease,
   notRecorded,
   refusedIn,
   stopsBeforeEnds,
   withKnownKey,
+  withLocalKnowledge,
 } from "./pending-commands.ts";
 import type { Flight, Pending, SessionState } from "./session-state.ts";
 import { UnansweredBatches } from "./unanswered-batches.ts";
@@ -183,7 +183,7 @@ export class Commit {
 
   #apply(lane: SessionState, entry: Pending): void {
     if (entry.command === undefined) return;
-    entry.command = asKnownHere(lane, entry.command);
+    entry.command = withLocalKnowledge(lane, entry.command);
     const now = this.#clock.elapsed();
     lane.forgetMemos(now - MEMO_MS);
     const { events, answer, memos = NONE.memos } = decide(lane.decided, withKnownKey(lane, entry.command));
@@ -247,7 +247,7 @@ export class Commit {
       // Decided again with the store's knowledge: keys that have a run, memos of another worker, too many memos.
       this.#known(lane);
       const entries = [...flight.entries, ...lane.pending];
-      this.#again(lane, learn(lane, { entries, known: appended, now: this.#clock.elapsed() }));
+      this.#again(lane, applyStoreKnowledge(lane, { entries, known: appended, now: this.#clock.elapsed() }));
     }
   }
 
@@ -324,7 +324,7 @@ export class Commit {
     const unknown = lane.health.kind === "unknown" ? flight : undefined;
     if (unknown === undefined) lane.flight = undefined;
     const entries = [...(flight?.entries ?? []), ...lane.pending];
-    const keeps = keeping(lane.health, scope);
+    const keeps = keepRule(lane.health, scope);
     const isSent = maySend(lane.health, this.#clock.elapsed());
     for (const entry of entries) {
       if (!keeps(entry)) entry.reject(error);

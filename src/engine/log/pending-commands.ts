@@ -34,7 +34,7 @@ export const isKept = (entry: Pick<Pending, "command" | "isReported">, health: H
   isLasting(entry) || entry.isReported === true || (isStop(entry.command) && health.kind === "refusing");
 
 /** The same for the entries of a failed batch. If only beginnings were refused, everything else is kept. */
-export const keeping = (health: Health, refused: Refused): ((entry: Pending) => boolean) =>
+export const keepRule = (health: Health, refused: Refused): ((entry: Pending) => boolean) =>
   health.kind === "refusing" && refused === "new" ? (entry) => !isBeginning(entry) : (entry) => isKept(entry, health);
 
 /** Whether a batch with it may be in the log, or may still be written. */
@@ -236,7 +236,7 @@ function acceptedIn(entries: readonly Pending[]): AcceptedKeys {
 }
 
 /** Adds what only this worker knows. Stable if the command is decided again. */
-export function asKnownHere(lane: SessionState, command: Command): Command {
+export function withLocalKnowledge(lane: SessionState, command: Command): Command {
   if (command.type === "begin-process") return withProcessId(lane, command);
   return command.type === "cancel-call" || command.type === "cancel-question" ? withBegun(lane, command) : command;
 }
@@ -262,7 +262,7 @@ export function withProcessId(lane: SessionState, command: CommandOf<"begin-proc
 }
 
 /** Applies the store's knowledge to a lane and its commands, before they are decided again. */
-export function learn(
+export function applyStoreKnowledge(
   lane: SessionState,
   { entries, known, now }: { readonly entries: readonly Pending[]; readonly known: StoreKnows; readonly now: number },
 ): readonly Pending[] {
