@@ -346,7 +346,7 @@ describe("a background process", () => {
       });
   });
 
-  test("G10: has the position of its own cancel in the receipt", () => {
+  test("G10: has the position of its cancel in the receipt, for each process", () => {
     given(beginProcess(), beginProcess())
       .when(cancelSession())
       .then(sessionCancelled(), processCancelled(first), processCancelled("proc_1.2"))

@@ -230,7 +230,7 @@ describe("idempotency", () => {
       .answers({ ...receipt, joined: "steer", runId: "run_a", seq: 5, ahead: 1, repeated: true });
   });
 
-  test("G2: a repeated request gets the state of its own run, not of a waiting steer", () => {
+  test("G2: a repeated request gets the state of its run, not of a waiting steer", () => {
     given(...running("run_live"), steer("run_s"), first)
       .when(again)
       .then()

@@ -1,7 +1,7 @@
 // The waiters for runs, calls, processes and questions: one index by id. No waiter reads the log separately.
 //
 // Invariants
-// 1. A waiter is released once, by the durable end of its own id; otherwise when this worker closes or its run is
+// 1. A waiter is released once, by the durable end of its id; otherwise when this worker closes or its run is
 //    unloaded.
 // 2. It is removed when it is released or disposed of, so that none outlives what it waits for.
 

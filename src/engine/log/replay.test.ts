@@ -113,7 +113,7 @@ describe("G14: a repeated turn", () => {
   const looks = [asked("call_a.1", "look", null), settleCall("call_a.1", { result: "not yet" })];
   const goesOn = settleTurn("turn_a.1", { next: "turn" });
 
-  test("gets no result of an equal call of an earlier turn, but that of its own earlier attempt", async () => {
+  test("gets no result of an equal call of an earlier turn, but that of its earlier attempt", async () => {
     const later = [asked("call_a.2", "look", null), settleCall("call_a.2", { result: "ready" }), recover()];
     const replay = await history("turn_a.3", ...looks, goesOn, ...later);
     expect(replay.take("look", null, {})).toMatchObject({ value: "ready" });
@@ -148,12 +148,12 @@ describe("G14: a repeated turn", () => {
     expect(replay.take("build", null, {})).toBeUndefined();
   });
 
-  test("gets no result of its own new calls", async () => {
+  test("gets no result of calls it has made since", async () => {
     const replay = await history("turn_a.2", recover(), ...looks);
     expect(replay.take("look", null, {})).toBeUndefined();
   });
 
-  test("gets results only of its own run's calls, and only of calls that have ended", async () => {
+  test("gets results only of calls of its run that have ended", async () => {
     const { events } = given(
       ...[...running("run_z"), asked("call_z.1", "build", null), settleCall("call_z.1"), settleTurn("turn_z.1")],
       ...[...running("run_a"), asked("call_a.1", "test", null), cancelCall("call_a.1")],

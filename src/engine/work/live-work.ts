@@ -39,7 +39,7 @@ export abstract class LiveWork {
   waits: CallWaitsFor | undefined = undefined;
   /** When a call was requested, by the wall clock; undefined if that was before this worker took its session over. */
   since: number | undefined = undefined;
-  /** False: none of its own work has begun, here or under an earlier worker. */
+  /** False: none of its work has begun, here or under an earlier worker. */
   begun: boolean | undefined = undefined;
 
   constructor(id: Work, name: string) {
