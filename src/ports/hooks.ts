@@ -1,6 +1,6 @@
 // The port for the host: hooks around calls and runs, and notices. Types only.
 import type { Blocked, CancelReason, Outcome } from "../core/model/cancel.ts";
-import type { CallId, RunId, SessionId } from "../core/model/ids.ts";
+import type { CallId, RunId, SessionId, TurnId } from "../core/model/ids.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { CallDetails } from "./agent.ts";
 
@@ -13,17 +13,25 @@ export interface Hooks {
   beforeCall?(call: HookedCall): Promise<Verdict | undefined | void> | Verdict | undefined | void;
   /** After a call has settled. */
   afterCall?(call: HookedCall & { readonly outcome: Outcome; readonly result?: Json }): Promise<void> | void;
-  /** When the cancel of a run or a call has been recorded. */
+  /** When the cancel of a run or a call has been recorded; also when a queued run or a waiting steer is withdrawn. */
   onCancel?(cancel: {
     readonly sessionId: SessionId;
     readonly runId: RunId;
     readonly callId?: CallId;
     readonly reason: CancelReason;
   }): Promise<void> | void;
+  /** When the outcome of a run has been recorded. */
   onOutcome?(end: {
     readonly sessionId: SessionId;
     readonly runId: RunId;
     readonly outcome: Outcome;
+    /** The caller's key for its prompt. */
+    readonly key?: string;
+    /** The last turn, and its text up to 16 Ki characters. Absent: the run had no turn. */
+    readonly turnId?: TurnId;
+    readonly text?: string;
+    /** `text` was cut. */
+    readonly truncated?: true;
   }): Promise<void> | void;
   onSessionEnd?(end: { readonly sessionId: SessionId; readonly reason: CancelReason }): Promise<void> | void;
 }

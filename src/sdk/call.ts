@@ -2,6 +2,7 @@
 
 import { ControlError, toControlError } from "../core/errors.ts";
 import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
+import type { Call } from "../core/model/call.ts";
 import type { CancelReceipt } from "../core/model/cancel.ts";
 import { type CallId, isCallId, runOf, type Seq, type SessionId } from "../core/model/ids.ts";
 import { CallReader, type CallView } from "../core/read/call-view.ts";
@@ -47,6 +48,12 @@ export async function cancelSessionCall(
 ): Promise<CancelReceipt & AwaitedOutcome> {
   // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
   if (isCallId(given) && engine.lanes.sessionOf(runOf(given)) === session) return cancelCall(engine, given, options);
+  const named = liveCalls(engine, session).filter(({ providerId }) => providerId === given);
+  // Several of that name: the lookup below says which.
+  if (named.length === 1 && named[0] !== undefined) {
+    const { id: callId } = named[0];
+    return { ...(await cancelCall(engine, callId, options)), callId };
+  }
   try {
     const { id: callId } = await sessionCall(engine, session, given);
     return { ...(await cancelCall(engine, callId, options)), callId };
@@ -73,10 +80,12 @@ export async function sessionCall(engine: Engine, session: SessionId, given: str
   return known(engine, found.view, given);
 }
 
+const liveCalls = (engine: Engine, session: SessionId): readonly Call[] =>
+  engine.lanes.peek(session)?.decided.live?.live ?? [];
+
 function liveTool(engine: Engine, callId: CallId): string | undefined {
   const session = engine.lanes.sessionOf(runOf(callId));
-  const run = session === undefined ? undefined : engine.lanes.peek(session)?.decided.live;
-  return run?.live.find(({ id }) => id === callId)?.name;
+  return session && liveCalls(engine, session).find(({ id }) => id === callId)?.name;
 }
 
 /** The name of the tool is a courtesy: no stop fails because it cannot be read. */

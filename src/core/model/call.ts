@@ -11,6 +11,8 @@ import type { CallId, RunId, Seq } from "./ids.ts";
 interface Base {
   readonly id: CallId;
   readonly name: string;
+  /** The model's own id of the call, so that a stop by that id needs no store. These ids are not unique. */
+  readonly providerId?: string;
   /** Requested at the end of a turn, not during one: it can be begun again without requesting another turn. */
   readonly byEnd?: true;
   readonly idempotent?: true;

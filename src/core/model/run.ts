@@ -137,9 +137,11 @@ function base(run: Run): Base {
   return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, ...work };
 }
 
-function begun(run: Run, { callId: id, name, idempotent }: Extract<CallEvent, { type: "call.requested" }>): Call {
+function begun(run: Run, event: Extract<CallEvent, { type: "call.requested" }>): Call {
+  const { callId: id, name, idempotent, provider } = event;
   const again = idempotent === true ? ({ idempotent } as const) : {};
-  return { phase: "running", id, name, ...again, ...(run.turn === undefined ? { byEnd: true } : {}) };
+  const own = provider === undefined ? {} : { providerId: provider.id };
+  return { phase: "running", id, name, ...own, ...again, ...(run.turn === undefined ? { byEnd: true } : {}) };
 }
 
 function question({ questionId: id, owner, about, deadlineMs }: Extract<QuestionEvent, { about: unknown }>): Question {

@@ -1,6 +1,7 @@
 // Which hooks are called, and the effect of one that fails.
 import { describe, expect, test } from "vitest";
 import {
+  accept,
   call,
   cancelCall,
   cancelRun,
@@ -10,7 +11,7 @@ import {
   settleTurn,
   user,
 } from "../../../test/fixtures/commands.ts";
-import type { Recorded } from "../../core/model/event.ts";
+import type { Event, Recorded } from "../../core/model/event.ts";
 import type { CallRequest } from "../../ports/agent.ts";
 import type { HookedCall, Hooks, Notice } from "../../ports/hooks.ts";
 import { systemClock } from "../../system/system-clock.ts";
@@ -33,7 +34,9 @@ const past = given(
   ...[settleCall("call_a.1", { outcome: { kind: "cancelled", reason: user } }), settleCall("call_a.2", { result: 7 })],
   ...[cancelRun("run_a"), settleTurn("turn_a.1"), close()],
 );
-const log = past.events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
+const numbered = (events: readonly Event[]): readonly Recorded[] =>
+  events.map((event, index): Recorded => ({ ...event, seq: index + 1, at: 0 }));
+const log = numbered(past.events);
 
 /** A lane with these live calls. */
 function laneWith(...calls: readonly (readonly [`call_${string}`, name: string])[]): SessionState {
@@ -71,7 +74,7 @@ describe("recorded events", () => {
         { sessionId, runId, reason: user },
       ],
     ],
-    ["onOutcome", [{ sessionId, runId, outcome: cancelled }]],
+    ["onOutcome", [{ sessionId, runId, outcome: cancelled, turnId: "turn_a.1", text: "" }]],
     ["onSessionEnd", [{ sessionId, reason: { kind: "closed" } }]],
   ])("call the hook of a host that has only %s", async (hook, told) => {
     const heard: unknown[] = [];
@@ -81,6 +84,32 @@ describe("recorded events", () => {
     expect(heard).toStrictEqual(told);
     expect(notices).toEqual([]);
     expect(clock.pending).toEqual([]);
+  });
+
+  test("call onCancel for a run that is withdrawn before it begins, and only once for one that was running", async () => {
+    const heard: unknown[] = [];
+    const { hooks } = runner({
+      onCancel: ({ runId: id }) => void heard.push(["onCancel", id]),
+      onOutcome: ({ runId: id, key }) => void heard.push(["onOutcome", id, key]),
+    });
+    const waiting = given(...running("run_a"), accept("run_b", { key: "k" }), accept("run_c"));
+    const { events } = waiting.and(cancelRun("run_b"), cancelRun("run_a"), settleTurn("turn_a.1"));
+    hooks.recorded(lane(), numbered(events));
+    await settled();
+    expect(heard).toEqual([
+      ["onCancel", "run_b"],
+      ["onOutcome", "run_b", "k"],
+      ["onCancel", "run_a"],
+      ["onOutcome", "run_a", undefined],
+    ]);
+  });
+
+  test("give onOutcome the last turn and its text", async () => {
+    const heard: unknown[] = [];
+    const { hooks } = runner({ onOutcome: (end) => void heard.push(end) });
+    hooks.recorded(lane(), numbered(given(...running("run_a"), settleTurn("turn_a.1", { text: "42" })).events));
+    await settled();
+    expect(heard).toStrictEqual([{ sessionId, runId, outcome: { kind: "completed" }, turnId: "turn_a.1", text: "42" }]);
   });
 
   test("cost a host without hooks nothing, not even timers", () => {

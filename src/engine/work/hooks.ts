@@ -50,13 +50,22 @@ export class HookRunner {
         const call = event.type === "call.cancel_requested" ? { callId: event.callId } : {};
         this.#callHook("onCancel", sessionId, () => this.#hooks.onCancel?.({ sessionId, runId, ...call, reason }));
       } else if (event.type === "run.settled") {
-        const { runId, outcome } = event;
-        this.#callHook("onOutcome", sessionId, () => this.#hooks.onOutcome?.({ sessionId, runId, outcome }));
+        this.#runEnded(sessionId, event);
       } else if (event.type === "session.closed") {
         const { reason } = event;
         this.#callHook("onSessionEnd", sessionId, () => this.#hooks.onSessionEnd?.({ sessionId, reason }));
       }
     }
+  }
+
+  #runEnded(sessionId: SessionId, { type: _, seq: __, at: ___, ...end }: Recorded & { type: "run.settled" }): void {
+    const { runId, outcome, turnId } = end;
+    // A run that never began was not asked to stop: it was withdrawn.
+    if (turnId === undefined && outcome.kind === "cancelled") {
+      const { reason } = outcome;
+      this.#callHook("onCancel", sessionId, () => this.#hooks.onCancel?.({ sessionId, runId, reason }));
+    }
+    this.#callHook("onOutcome", sessionId, () => this.#hooks.onOutcome?.({ sessionId, ...end }));
   }
 
   #settled(lane: SessionState, { callId, outcome, result }: Recorded & { type: "call.settled" }): void {
