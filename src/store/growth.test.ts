@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { expect, it } from "vitest";
 import { Growth } from "./growth.ts";
 
-it("a waiter that was answered leaves no listener on its signal", {
+it("a waiter that has resolved leaves no listener on its signal", {
   meta: { id: "store/answered-waiter-unsubscribed" },
 }, async () => {
   const growth = new Growth();
@@ -14,7 +14,7 @@ it("a waiter that was answered leaves no listener on its signal", {
   expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });
 
-it("a waiter that has gone takes nobody else with it", async () => {
+it("a waiter that leaves does not affect others", async () => {
   const growth = new Growth();
   const abort = new AbortController();
   const gone = growth.wait("ses_a", 0, abort.signal);
@@ -25,7 +25,7 @@ it("a waiter that has gone takes nobody else with it", async () => {
   await stays;
 });
 
-it("a doubled note is harmless, and one of a position already known wakes nobody", async () => {
+it("a repeated notification is harmless, and one of a known position wakes no waiter", async () => {
   const growth = new Growth();
   const abort = new AbortController();
   let woken = 0;

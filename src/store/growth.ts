@@ -1,9 +1,10 @@
-// Waiting for a log to grow. Level-triggered: a waiter says where it stands, so a doubled note is harmless, and whoever
-// registers before it looks at the head cannot miss one.
+// Waiting for a log to grow. Level-triggered: a waiter gives its position, so a repeated notification is harmless,
+// and a waiter that registers before it reads the head cannot miss one.
 //
 // Invariants
-// 1. A waiter that has been answered has left no listener on its signal.
-// 2. `end` answers everybody: early is allowed, never is not. Their next call tells them that the store is closed.
+// 1. A waiter that has resolved has no listener left on its signal.
+// 2. `end` resolves all waiters, because waking early is allowed and never waking is not. Their next call reports
+//    that the store is closed.
 import type { Seq, SessionId } from "../core/model/ids.ts";
 
 interface Waiter {
@@ -14,7 +15,7 @@ interface Waiter {
 export class Growth {
   readonly #waiting = new Map<SessionId, Set<Waiter>>();
 
-  /** Resolves once `note` has told of a head past `after`, or `signal` aborts. */
+  /** Resolves once `note` reports a head past `after`, or `signal` aborts. */
   wait(session: SessionId, after: Seq, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((done) => {

@@ -1,9 +1,9 @@
-// Who may drive which lane, for how long. The part of a store that has to know nothing about storage: both stores that
-// live inside one process use it, because there the process itself is what another worker would have to outlive.
+// Leases of lanes, in memory. Independent of storage: both stores in this repository live in one process and use it,
+// because there a worker cannot outlive the process.
 //
 // Invariants
-// 1. A lane has at most one holder. A lease that has run out is its holder's until somebody else takes it.
-// 2. Every claim that changes the holder gets a higher epoch than all before it; an append with another one is fenced.
+// 1. A lane has at most one holder. An expired lease stays with its holder until another worker claims it.
+// 2. Every claim that changes the holder gets a higher epoch than all before; an append with another epoch is fenced.
 import type { SessionId, WorkerId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Claim } from "../ports/store.ts";
@@ -17,8 +17,8 @@ interface Lease {
 export class Leases {
   readonly #clock: Pick<Clock, "elapsed">;
   readonly #leases = new Map<SessionId, Lease>();
-  /** What each worker believes it holds: the difference to what it does hold is what `renew` tells it. */
-  readonly #believed = new Map<WorkerId, Set<SessionId>>();
+  /** The leases each worker expects to hold; `renew` reports those that it has lost. */
+  readonly #expected = new Map<WorkerId, Set<SessionId>>();
 
   constructor(clock: Pick<Clock, "elapsed">) {
     this.#clock = clock;
@@ -32,17 +32,17 @@ export class Leases {
     }
     const epoch = lease?.worker === worker ? lease.epoch : nextEpoch();
     this.#leases.set(session, { worker, epoch, until: now + ttlMs });
-    this.#believedBy(worker).add(session);
+    this.#expectedOf(worker).add(session);
     return { kind: "claimed", epoch };
   }
 
-  /** Prolongs what `worker` still holds; answers what it held and somebody else has taken. */
+  /** Extends the leases that `worker` still holds, and returns those that another worker has claimed. */
   renew(worker: WorkerId, ttlMs: number): readonly SessionId[] {
-    const believed = this.#believed.get(worker);
-    if (believed === undefined) return [];
+    const expected = this.#expected.get(worker);
+    if (expected === undefined) return [];
     const until = this.#clock.elapsed() + ttlMs;
     const gone: SessionId[] = [];
-    for (const session of believed) {
+    for (const session of expected) {
       const lease = this.#leases.get(session);
       if (lease?.worker === worker) this.#leases.set(session, { ...lease, until });
       else gone.push(session);
@@ -56,28 +56,31 @@ export class Leases {
     if (this.#leases.get(session)?.worker === worker) this.#leases.delete(session);
   }
 
-  /** Whether an append under `epoch` must be refused. Who gives no epoch only asks, and drives nothing. */
+  /**
+   * Whether an append under `epoch` must be refused. A request without an epoch does not drive the lane, and is not
+   * fenced.
+   */
   fences(session: SessionId, epoch: number | undefined): boolean {
     return epoch !== undefined && this.#leases.get(session)?.epoch !== epoch;
   }
 
-  /** Whether somebody holds a lease that has not run out. */
+  /** Whether a worker holds a lease that has not expired. */
   attended(session: SessionId): boolean {
     const lease = this.#leases.get(session);
     return lease !== undefined && lease.until > this.#clock.elapsed();
   }
 
-  #believedBy(worker: WorkerId): Set<SessionId> {
-    const known = this.#believed.get(worker);
+  #expectedOf(worker: WorkerId): Set<SessionId> {
+    const known = this.#expected.get(worker);
     if (known !== undefined) return known;
     const fresh = new Set<SessionId>();
-    this.#believed.set(worker, fresh);
+    this.#expected.set(worker, fresh);
     return fresh;
   }
 
   #forget(worker: WorkerId, session: SessionId): void {
-    const believed = this.#believed.get(worker);
-    believed?.delete(session);
-    if (believed?.size === 0) this.#believed.delete(worker);
+    const expected = this.#expected.get(worker);
+    expected?.delete(session);
+    if (expected?.size === 0) this.#expected.delete(worker);
   }
 }

@@ -1,7 +1,8 @@
-// What a store is, as tests. An adapter that passes this suite can carry Belay; nothing else is asked of it.
+// The contract of a store, as tests. A store that passes this suite works with Belay.
 //
-// Text: whatever JSON can carry survives in events, snapshots and outcomes, lone surrogates included. Titles and keys
-// are columns, and databases hold well-formed text only: there a lone surrogate may come back as U+FFFD.
+// Text: everything that JSON can carry is preserved in events, snapshots and outcomes, including lone surrogates.
+// Titles and keys are columns, and databases store only well-formed text: there a lone surrogate may be read back as
+// U+FFFD.
 import { afterEach, beforeEach, describe } from "vitest";
 import { growthContract } from "./growth.ts";
 import { leaseContract } from "./leases.ts";

@@ -1,4 +1,4 @@
-// Facts for the store suite: short logs that a lane could have written.
+// Events for the store suite: short logs that the engine could have written.
 import { expect } from "vitest";
 import type { ControlCode } from "../../core/errors.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
@@ -38,7 +38,7 @@ export const callSettled = (runId: RunId, ordinal: number, outcome: Outcome): Ev
   outcome,
 });
 
-/** In the background: its session's, until it ends. */
+/** A background process, which belongs to its session until it ends. */
 export const processRequested = (session: SessionId, ordinal: number): Event => ({
   type: "process.requested",
   processId: processId(session, ordinal),
@@ -53,7 +53,7 @@ export const processSettled = (session: SessionId, ordinal: number, outcome: Out
   outcome,
 });
 
-/** A whole small life: eight facts in one append. */
+/** A complete run: eight events in one append. */
 export const wholeRun = (runId: RunId): readonly Event[] => [
   accepted(runId),
   ...started(runId),
@@ -69,7 +69,7 @@ export const batch = (
   more: Partial<Pick<Batch, "at" | "epoch" | "snapshot" | "memos" | "unless">> = {},
 ): Batch => ({ session, expected, events, at: 1_000, ...more });
 
-/** Appends, and insists that it was. Answers the new head. */
+/** Appends, and fails unless that succeeded. Returns the new head. */
 export async function add(store: Store, session: SessionId, expected: Seq, events: readonly Event[]): Promise<Seq> {
   const answer = await store.append(batch(session, expected, events));
   expect(answer).toEqual({ kind: "appended", head: expected + events.length });
@@ -78,11 +78,11 @@ export async function add(store: Store, session: SessionId, expected: Seq, event
 
 export const fold = (session: SessionId, events: readonly Event[]): Lane => events.reduce(evolve, emptyLane(session));
 
-/** The head as any reader sees it. */
+/** The head as readers see it. */
 export async function headOf(store: Store, session: SessionId): Promise<Seq> {
   return (await store.load(session))?.head ?? 0;
 }
 
-export async function refusedAs(code: ControlCode, doing: Promise<unknown>): Promise<void> {
-  await expect(doing).rejects.toMatchObject({ name: "ControlError", code });
+export async function refusedAs(code: ControlCode, pending: Promise<unknown>): Promise<void> {
+  await expect(pending).rejects.toMatchObject({ name: "ControlError", code });
 }

@@ -7,14 +7,14 @@ export function growthContract({ opened }: Suite): void {
   describe("growing", () => {
     const never = new AbortController().signal;
 
-    it("answers at once if the log is past the position already", async () => {
+    it("returns at once if the log has grown past the position already", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       await store.grown(SES, 0, never);
       await store.grown(SES, 1, never);
     });
 
-    it("answers when the log grows, also for a session that is yet to be created", async () => {
+    it("returns when the log grows, even for a session that does not exist yet", async () => {
       const { store } = opened();
       const first = store.grown(SES, 0, never);
       await add(store, SES, 0, [created(SES)]);
@@ -24,7 +24,7 @@ export function growthContract({ opened }: Suite): void {
       await second;
     });
 
-    it("never misses an append that is made while it is being asked", {
+    it("never misses an append that is made during the call", {
       meta: { id: "G29/append-never-missed" },
     }, async () => {
       const { store } = opened();
@@ -37,7 +37,7 @@ export function growthContract({ opened }: Suite): void {
       }
     });
 
-    it("does not answer for another session, nor for a position not reached", async () => {
+    it("does not return for an append to another session, or below the position", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       let answered = false;
@@ -60,7 +60,7 @@ export function growthContract({ opened }: Suite): void {
       await waiting;
     });
 
-    it("answers when its signal aborts, before or during the wait", async () => {
+    it("returns when its signal aborts, before or during the wait", async () => {
       const { store } = opened();
       await store.grown(SES, 0, AbortSignal.abort());
       const abort = new AbortController();
@@ -69,7 +69,7 @@ export function growthContract({ opened }: Suite): void {
       await waiting;
     });
 
-    it("answers everybody who waits when the store closes", async () => {
+    it("returns for all waiters when the store closes", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const waiting = Promise.all([store.grown(SES, 1, never), store.grown("ses_b", 5, never)]);

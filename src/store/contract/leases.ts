@@ -1,4 +1,4 @@
-// The store suite: the right to drive a lane.
+// The store suite: leases, the exclusive right to drive a session.
 import { describe, expect, it } from "vitest";
 import type { SessionId, WorkerId } from "../../core/model/ids.ts";
 import type { Store } from "../../ports/store.ts";
@@ -29,7 +29,7 @@ export function leaseContract(suite: Suite): void {
 
 function leasing({ opened }: Suite): void {
   describe("leasing", () => {
-    it("G26: gives a lane to one worker, and tells another who holds it and for how long", {
+    it("G26: gives a lane to one worker, and reports its holder and the remaining time to another", {
       meta: { id: "G26/one-worker-per-lane" },
     }, async () => {
       const { store, pass } = opened();
@@ -45,7 +45,7 @@ function leasing({ opened }: Suite): void {
       expect(later.kind === "held" && later.forMs > 0 && later.forMs <= 100).toBe(true);
     });
 
-    it("G26: a worker is not told of lanes that it has given up, and still of the others", async () => {
+    it("G26: renewing reports lost lanes, except those that the worker released itself", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       await store.release("ses_none", A);
@@ -60,7 +60,7 @@ function leasing({ opened }: Suite): void {
       expect(await store.renew(A, TTL)).toEqual([]);
     });
 
-    it("renews what one holds, under the same epoch", async () => {
+    it("renews a worker's own leases under the same epoch", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const first = await store.claim(SES, A, TTL);
@@ -69,7 +69,7 @@ function leasing({ opened }: Suite): void {
       expect(await store.renew("wrk_stranger", TTL)).toEqual([]);
     });
 
-    it("gives a released lane to another, under a higher epoch", async () => {
+    it("gives a released lane to another worker, under a higher epoch", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const before = await claimed(store, SES, A);
@@ -79,7 +79,7 @@ function leasing({ opened }: Suite): void {
       expect(await claimed(store, SES, B)).toBeGreaterThan(before);
     });
 
-    it("G24: names the sessions with open runs that nobody drives", async () => {
+    it("G24: lists the sessions with open runs that no worker drives", async () => {
       const { store } = opened();
       await add(store, "ses_idle", 0, [created("ses_idle")]);
       await add(store, "ses_done", 0, [created("ses_done"), accepted("run_1"), settled("run_1")]);
@@ -95,7 +95,7 @@ function leasing({ opened }: Suite): void {
       expect(await unattended(10)).toEqual(["ses_live", "ses_wait"]);
     });
 
-    it("G24: names a session that has only a process going on, until that has an outcome", async () => {
+    it("G24: lists a session that has only a running process, until that has an outcome", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), processRequested(SES, 1), settled("run_1")]);
       expect(await store.unattended(10)).toEqual([SES]);
@@ -108,7 +108,7 @@ function leasing({ opened }: Suite): void {
       expect(await store.unattended(10)).toEqual([]);
     });
 
-    it("G24: names a session once, however much of it is open, and finds it behind attended ones", async () => {
+    it("G24: lists a session once, however much of it is open, and finds it behind attended ones", async () => {
       const { store } = opened();
       const sessions = Array.from({ length: 9 }, (_, index): SessionId => `ses_${index}`);
       for (const [index, id] of sessions.entries()) {
@@ -129,7 +129,7 @@ function leasing({ opened }: Suite): void {
 
 function fencing({ opened }: Suite): void {
   describe("fencing", () => {
-    it("G26: fences a driver whose lane was given to another, and lets in whoever only asks", {
+    it("G26: fences a driver whose lane another worker has, and accepts an append without an epoch", {
       meta: { id: "G26/old-driver-fenced" },
     }, async () => {
       const { store } = opened();
@@ -146,7 +146,7 @@ function fencing({ opened }: Suite): void {
       expect(await store.append(batch(SES, 4, [accepted("run_2")]))).toMatchObject({ kind: "appended" });
     });
 
-    it("G26: fences a driver that gave its lane up, and one that never had it", async () => {
+    it("G26: fences a driver that released its lane, and one that never had it", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       expect(await store.append(batch(SES, 1, [accepted("run_1")], { epoch: 1 }))).toEqual({ kind: "fenced" });
@@ -155,7 +155,7 @@ function fencing({ opened }: Suite): void {
       expect(await store.append(batch(SES, 1, [accepted("run_1")], { epoch }))).toEqual({ kind: "fenced" });
     });
 
-    it("fences before it looks at the head: a driver that lost its lane must not read on", {
+    it("fences before it compares the head, so that a driver without its lane stops instead of retrying", {
       meta: { id: "G26/fenced-before-head-check" },
     }, async () => {
       const { store } = opened();
@@ -170,7 +170,7 @@ function fencing({ opened }: Suite): void {
 
 function expiry({ opened }: Suite): void {
   describe("leases that run out", () => {
-    it("G24: an expired lease is free for another, under a higher epoch", {
+    it("G24: another worker can claim an expired lease, under a higher epoch", {
       meta: { id: "G24/expired-lease-taken-over" },
     }, async () => {
       const { store, pass } = opened();
@@ -183,7 +183,7 @@ function expiry({ opened }: Suite): void {
       expect(await store.append(batch(SES, 2, started("run_1"), { epoch: old }))).toEqual({ kind: "fenced" });
     });
 
-    it("G24: a lease is over when its time is, and not a moment later", async () => {
+    it("G24: a lease expires exactly at the end of its term", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       const old = await claimed(store, SES, A);
@@ -192,7 +192,7 @@ function expiry({ opened }: Suite): void {
       expect(await claimed(store, SES, B)).toBeGreaterThan(old);
     });
 
-    it("G26: renewing tells a worker which of its lanes somebody else has taken, once", async () => {
+    it("G26: renewing reports once which lanes another worker has claimed", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       await add(store, "ses_b", 0, [created("ses_b")]);
@@ -206,7 +206,7 @@ function expiry({ opened }: Suite): void {
       expect(await store.claim(SES, A, TTL)).toMatchObject({ kind: "held", by: B });
     });
 
-    it("a renewed lease lasts a whole term from the renewal", async () => {
+    it("a renewed lease lasts a full term from the renewal", async () => {
       const { store, pass } = opened();
       await add(store, SES, 0, [created(SES)]);
       await claimed(store, SES, A);
@@ -218,7 +218,7 @@ function expiry({ opened }: Suite): void {
       expect(await store.claim(SES, B, TTL)).toMatchObject({ kind: "claimed" });
     });
 
-    it("a driver whose lease ran out goes on while nobody has taken its lane", {
+    it("a driver with an expired lease can append until another worker claims the lane", {
       meta: { id: "G26/expired-lease-without-taker" },
     }, async () => {
       const { store, pass } = opened();

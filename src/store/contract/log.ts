@@ -1,4 +1,4 @@
-// The store suite: the log itself.
+// The store suite: the log.
 import { describe, expect, it } from "vitest";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
 import type { Event } from "../../core/model/event.ts";
@@ -19,7 +19,7 @@ export function logContract(suite: Suite): void {
 
 function appending({ opened }: Suite): void {
   describe("appending", () => {
-    it("G29: numbers events without a gap, from 1, over many appends", async () => {
+    it("G29: numbers events from 1 without a gap, over many appends", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       await add(store, SES, 2, started("run_1"));
@@ -35,7 +35,7 @@ function appending({ opened }: Suite): void {
       ]);
     });
 
-    it("gives back exactly the events that went in, with their position and time", async () => {
+    it("returns exactly the appended events, with their position and time", async () => {
       const { store } = opened();
       const events = [created(SES, "A title"), ...wholeRun("run_1")];
       await store.append(batch(SES, 0, events, { at: 1_234 }));
@@ -43,7 +43,7 @@ function appending({ opened }: Suite): void {
       expect(page).toStrictEqual({ events: events.map((event, index) => ({ ...event, seq: index + 1, at: 1_234 })) });
     });
 
-    it("adds nothing if the log has moved on, and says where it is", async () => {
+    it("appends nothing if the log has moved on, and returns its head", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       expect(await store.append(batch(SES, 0, [accepted("run_1")]))).toEqual({ kind: "moved", head: 1 });
@@ -52,7 +52,7 @@ function appending({ opened }: Suite): void {
       expect(await store.run("run_1")).toBeUndefined();
     });
 
-    it("adds nothing to a session that was never created", async () => {
+    it("appends nothing to a session that was never created", async () => {
       const { store } = opened();
       expect(await store.append(batch(SES, 3, [accepted("run_1")]))).toEqual({ kind: "moved", head: 0 });
       await refusedAs("internal", store.append(batch(SES, 0, [accepted("run_1")])));
@@ -61,10 +61,10 @@ function appending({ opened }: Suite): void {
       expect(await store.run("run_1")).toBeUndefined();
     });
 
-    it("keeps all of a batch or none of it", { meta: { id: "store/batch-all-or-nothing" } }, async () => {
+    it("stores all of a batch or none of it", { meta: { id: "store/batch-all-or-nothing" } }, async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
-      // The last fact cannot be: the run was accepted already. The facts before it must go with it.
+      // The last event is invalid, because the run was accepted before. The events before it must be dropped too.
       const bad = [accepted("run_2", { key: "k" }), settled("run_1"), accepted("run_1")];
       await refusedAs("internal", store.append(batch(SES, 2, bad)));
       expect(await headOf(store, SES)).toBe(2);
@@ -78,14 +78,14 @@ function appending({ opened }: Suite): void {
 
 function keeping({ opened }: Suite): void {
   describe("keeping", () => {
-    it("takes a batch without events as a question about the head", async () => {
+    it("treats a batch without events as a check of the head", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       expect(await store.append(batch(SES, 1, []))).toEqual({ kind: "appended", head: 1 });
       expect(await store.append(batch(SES, 0, []))).toEqual({ kind: "moved", head: 1 });
     });
 
-    it("does not notice what the caller does to its objects afterwards", async () => {
+    it("is unaffected by later changes to the caller's objects", async () => {
       const { store } = opened();
       const prompt = { text: "before" };
       const event: Event = { type: "run.accepted", runId: "run_1", prompt, delivery: "queue" };
@@ -96,7 +96,7 @@ function keeping({ opened }: Suite): void {
       expect(read).toMatchObject({ prompt: { text: "before" } });
     });
 
-    it("does not confuse a bad batch with the good ones around it", async () => {
+    it("fails only the invalid batch of several concurrent ones", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), settled("run_1")]);
       const sessions = names(20);
@@ -114,14 +114,14 @@ function keeping({ opened }: Suite): void {
 
 function atOnce({ opened }: Suite): void {
   describe("appending at once", () => {
-    it("takes a hundred appends to a hundred sessions", async () => {
+    it("accepts a hundred concurrent appends to a hundred sessions", async () => {
       const { store } = opened();
       const sessions = names(100);
       await Promise.all(sessions.map((id, index) => add(store, id, 0, [created(id), accepted(`run_${index}`)])));
       for (const id of sessions) expect(await headOf(store, id)).toBe(2);
     });
 
-    it("takes a hundred appends to one session in the order in which they were made", async () => {
+    it("accepts a hundred concurrent appends to one session in the order in which they were made", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       await Promise.all(runs(100).map((id, index) => add(store, SES, index + 1, [accepted(id)])));
@@ -130,7 +130,7 @@ function atOnce({ opened }: Suite): void {
       expect(events.map((event) => event.seq)).toEqual(runs(100).map((_, index) => index + 2));
     });
 
-    it("G29: lets one of many writers with the same expectation through, and tells the others", async () => {
+    it("G29: accepts one of many appends with the same expected head, and returns the head to the others", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const answers = await Promise.all(runs(50).map((id) => store.append(batch(SES, 1, [accepted(id)]))));
@@ -143,7 +143,7 @@ function atOnce({ opened }: Suite): void {
 
 function reading({ opened }: Suite): void {
   describe("reading", () => {
-    it("G30: gives a contiguous page from any position, whatever the appends were", async () => {
+    it("G30: returns a contiguous page from any position, for appends of any size", async () => {
       const { store } = opened();
       let head = await add(store, SES, 0, [created(SES)]);
       for (const id of runs(5)) head = await add(store, SES, head, wholeRun(id));
@@ -159,7 +159,7 @@ function reading({ opened }: Suite): void {
       }
     });
 
-    it("gives an empty page at the head, past it, and of a session that does not exist", async () => {
+    it("returns an empty page at the head, past it, and for a session that does not exist", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       expect(await store.read(SES, { after: 1, limit: 10 })).toEqual({ events: [] });
@@ -167,7 +167,7 @@ function reading({ opened }: Suite): void {
       expect(await store.read("ses_none", { after: 0, limit: 10 })).toEqual({ events: [] });
     });
 
-    it("G31: gives fewer events if they are large, and all of them to a reader that reads on", async () => {
+    it("G31: returns fewer events if they are large, and all of them over several pages", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       const text = "x".repeat(PAGE_CHARS_MAX / 2);
@@ -176,7 +176,7 @@ function reading({ opened }: Suite): void {
       for (;;) {
         const { events } = await store.read(SES, { after: found.length, limit: 100 });
         if (events.length === 0) break;
-        // One append more than the limit at most.
+        // At most one append more than the limit.
         expect(JSON.stringify(events).length).toBeLessThan(2 * PAGE_CHARS_MAX);
         found.push(...events.map(({ seq }) => seq));
       }
@@ -184,7 +184,7 @@ function reading({ opened }: Suite): void {
       expect((await store.load(SES))?.events.map(({ seq }) => seq)).toEqual(found);
     });
 
-    it("keeps the logs of sessions apart", async () => {
+    it("keeps the logs of sessions separate", async () => {
       const { store } = opened();
       await Promise.all(names(10).map((id, index) => add(store, id, 0, [created(id), ...wholeRun(`run_${index}`)])));
       for (const [index, id] of names(10).entries()) {
@@ -197,11 +197,11 @@ function reading({ opened }: Suite): void {
 
 function loading({ opened }: Suite): void {
   describe("loading", () => {
-    it("answers undefined for a session that does not exist", async () => {
+    it("returns undefined for a session that does not exist", async () => {
       expect(await opened().store.load(SES)).toBeUndefined();
     });
 
-    it("gives the whole log if there is no snapshot", async () => {
+    it("returns the whole log if there is no snapshot", async () => {
       const { store } = opened();
       const events = [created(SES), accepted("run_1"), ...started("run_1")];
       await add(store, SES, 0, events);
@@ -210,7 +210,7 @@ function loading({ opened }: Suite): void {
       expect(fold(SES, loaded?.events ?? [])).toEqual(fold(SES, events));
     });
 
-    it("gives the last snapshot and what came after it, which together are the lane", async () => {
+    it("returns the last snapshot and the later events, which together are the lane", async () => {
       const { store } = opened();
       const first = [created(SES), accepted("run_1", { key: "k" }), accepted("run_2"), ...started("run_1")];
       const snapshot = fold(SES, first);
@@ -226,7 +226,7 @@ function loading({ opened }: Suite): void {
       expect(lane).toEqual(fold(SES, [...first, settled("run_1")]));
     });
 
-    it("keeps no snapshot of an append that was not made", {
+    it("stores no snapshot of an append that was rejected", {
       meta: { id: "store/no-snapshot-without-append" },
     }, async () => {
       const { store } = opened();
@@ -236,7 +236,7 @@ function loading({ opened }: Suite): void {
       expect(await store.load(SES)).toMatchObject({ snapshot: undefined, head: 1 });
     });
 
-    it("refuses a snapshot of another position than the append leads to", async () => {
+    it("rejects a snapshot of another position than the end of the append", async () => {
       const { store } = opened();
       const snapshot = fold(SES, [created(SES), accepted("run_1")]);
       await expect(store.append(batch(SES, 0, [created(SES)], { snapshot }))).rejects.toThrow("snapshot");
@@ -249,7 +249,7 @@ function text({ opened }: Suite): void {
   describe("text", () => {
     const odd = 'naïve 漢字 🦀 \u2028\u2029 \u0000\u0007 "quoted" \\ \ud800 lone \udfff';
 
-    it("survives as it is: other scripts, controls, lone surrogates", {
+    it("is preserved: other scripts, control characters, lone surrogates", {
       meta: { id: "store/odd-text-survives" },
     }, async () => {
       const { store } = opened();
@@ -266,7 +266,7 @@ function text({ opened }: Suite): void {
       expect((await store.sessions({ after: undefined, limit: 1 }))[0]?.title).toBe("naïve 漢字 🦀");
     });
 
-    it("survives at a mebibyte", async () => {
+    it("is preserved at a mebibyte", async () => {
       const { store } = opened();
       const text = "0123456789abcdé🦀".repeat(65_536).slice(0, 1024 * 1024);
       await add(store, SES, 0, [created(SES), accepted("run_1", { text })]);
@@ -278,7 +278,7 @@ function text({ opened }: Suite): void {
 
 function closing({ opened }: Suite): void {
   describe("closing", () => {
-    it("makes every later call unavailable, and may be done twice", async () => {
+    it("makes every later call reject as unavailable, and can be repeated", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       await store.close();
@@ -303,7 +303,7 @@ function closing({ opened }: Suite): void {
       if (store.ready !== undefined) await refusedAs("unavailable", store.ready());
     });
 
-    it("keeps what was asked for before it", async () => {
+    it("completes pending appends first", async () => {
       const { store } = opened();
       const pending = store.append(batch(SES, 0, [created(SES)]));
       await store.close();

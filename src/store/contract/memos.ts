@@ -1,4 +1,4 @@
-// Memos: what is kept besides a log, all or none with an append, and given back by `load`.
+// The store suite: memos, which are stored with an append, outside of the log, and returned by `load`.
 import { describe, expect, it } from "vitest";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { drop, keep, type Memo, memoName, type PromptMemo } from "../../core/model/memo.ts";
@@ -10,7 +10,7 @@ const answer: Memo = { kind: "answer", key: "K", content: "c", answer: { kind: "
 
 export function memoContract({ opened }: Suite): void {
   describe("memos", () => {
-    it("are kept without a position in the log, and loaded oldest first", async () => {
+    it("have no position in the log, and load oldest first", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)]));
       const memos = [prompt("k"), answer].map(keep);
@@ -21,7 +21,7 @@ export function memoContract({ opened }: Suite): void {
       expect(await store.load(SES)).toMatchObject({ head: 2, memos: [answer] });
     });
 
-    it("can be of a session that does not exist yet, which they do not make", async () => {
+    it("can belong to a session that does not exist yet, and do not create it", async () => {
       const { store } = opened();
       expect(await store.append(batch(SES, 0, [], { memos: [keep(prompt("k"))] }))).toMatchObject({ kind: "appended" });
       expect(await store.load(SES)).toEqual({ snapshot: undefined, events: [], head: 0, memos: [prompt("k")] });
@@ -30,7 +30,7 @@ export function memoContract({ opened }: Suite): void {
       expect(await store.load(SES)).toMatchObject({ head: 1, memos: [prompt("k")] });
     });
 
-    it("are fenced and refused together with the events of their batch", async () => {
+    it("are fenced and rejected together with the events of their batch", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)]));
       const memos = [keep(prompt("k"))];
@@ -41,7 +41,7 @@ export function memoContract({ opened }: Suite): void {
       expect(await store.load(SES)).toMatchObject({ memos: [] });
     });
 
-    it("come back instead of being passed over: a batch that was decided without one is not added", async () => {
+    it("of which a batch was unaware are returned instead of appending it", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)], { memos: [keep(prompt("k")), keep(answer)] }));
       const unless = [memoName(prompt("k")), memoName({ kind: "answer", key: "other" })];
@@ -51,28 +51,28 @@ export function memoContract({ opened }: Suite): void {
       expect(await store.append({ ...late, ...another })).toMatchObject({ kind: "appended", head: 2 });
     });
 
-    it("are not kept for a prompt that has a run: its key is taken", async () => {
+    it("are not stored for a prompt that has a run: its key is taken", async () => {
       const { store } = opened();
       const run = [accepted("run_1", { key: "k" }), ...started("run_1"), settled("run_1")];
       await store.append(batch(SES, 0, [created(SES), ...run]));
-      const said = await store.append(batch(SES, 5, [], { memos: [keep(prompt("k")), keep(prompt("l"))] }));
-      expect(said).toMatchObject({ kind: "taken", runs: [{ key: "k", runId: "run_1" }] });
+      const receipt = await store.append(batch(SES, 5, [], { memos: [keep(prompt("k")), keep(prompt("l"))] }));
+      expect(receipt).toMatchObject({ kind: "taken", runs: [{ key: "k", runId: "run_1" }] });
       expect(await store.load(SES)).toMatchObject({ memos: [] });
     });
 
-    it("of prompts are limited for each user, over all sessions: one more is refused, none forgotten", async () => {
+    it("of prompts are limited per user, over all sessions: one more is refused, and none is evicted", async () => {
       const { store } = opened();
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
       await store.append(batch(SES, 0, [], { memos: full }));
       const more = { memos: [keep(prompt("more"))] };
       expect(await store.append(batch("ses_b", 0, [], more))).toEqual({ kind: "crowded", actors: ["ann"] });
-      // One that is there already, an answer, and another user.
+      // An existing one, an answer, and one of another user.
       const others = { memos: [keep(prompt("k1")), keep(answer), keep(prompt("more", "bob"))] };
       expect(await store.append(batch(SES, 0, [], others))).toMatchObject({ kind: "appended" });
       expect((await store.load(SES))?.memos).toHaveLength(MEMOS_PER_ACTOR_MAX + 2);
     });
 
-    it("of one tenant leave the room of another's user of that name", async () => {
+    it("of one tenant do not count for the same user name of another tenant", async () => {
       const { store } = opened();
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
       const more = { memos: [keep(prompt("more"))] };
@@ -82,7 +82,7 @@ export function memoContract({ opened }: Suite): void {
       expect(await store.append(batch("ses_1", 0, [], more))).toMatchObject({ kind: "appended" });
     });
 
-    it("are forgotten when they are older than any client sends again, and make room", async () => {
+    it("expire once no client retries any more, which frees their user's limit", async () => {
       const { store, pass } = opened();
       const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => keep(prompt(`k${index}`)));
       await store.append(batch(SES, 0, [], { memos: full }));
@@ -90,7 +90,7 @@ export function memoContract({ opened }: Suite): void {
       const unless = { unless: [memoName(prompt("k1"))] };
       await pass(MEMO_MS - 1_000);
       expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "recalled" });
-      // A wall clock that was set forward makes nothing older.
+      // A wall clock that was set forward expires nothing.
       expect(await store.append({ ...late, at: 2 * MEMO_MS })).toMatchObject({ kind: "crowded" });
       await pass(1_000);
       expect(await store.append(batch(SES, 0, [], unless))).toMatchObject({ kind: "appended" });

@@ -1,4 +1,4 @@
-// The store suite: the rows of processes, and what the store itself refuses to hold of them.
+// The store suite: the rows of processes, and the changes to them that the store rejects.
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../../core/model/cancel.ts";
 import {
@@ -23,7 +23,7 @@ export function processContract(suite: Suite): void {
 
 function found({ opened }: Suite): void {
   describe("processes", () => {
-    it("are found by their id wherever they are in their life", async () => {
+    it("are found by id, running or ended", async () => {
       const { store } = opened();
       expect(await store.process("proc_a.1")).toBeUndefined();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1)]);
@@ -35,7 +35,7 @@ function found({ opened }: Suite): void {
       expect(await store.process("proc_a.2")).toBeUndefined();
     });
 
-    it("may begin and end in one batch, several at once", async () => {
+    it("may start and end in one batch, several at once", async () => {
       const { store } = opened();
       await add(store, SES, 0, [
         created(SES),
@@ -47,7 +47,7 @@ function found({ opened }: Suite): void {
       expect(await store.process("proc_a.2")).toMatchObject({ requestedAt: 3, outcome: undefined });
     });
 
-    it("are listed newest first, in pages, those of one session only", async () => {
+    it("are listed newest first, in pages, for one session only", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1)]);
       await add(store, SES, 2, [processRequested(SES, 2), processSettled(SES, 1, completed)]);
@@ -69,7 +69,7 @@ function found({ opened }: Suite): void {
 
 function guarded({ opened }: Suite): void {
   describe("guarding processes", () => {
-    it("refuses a second outcome of a process, and keeps the first", async () => {
+    it("rejects a second outcome of a process, and keeps the first", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1), processSettled(SES, 1, { kind: "lost" })]);
       await refusedAs("internal", store.append(batch(SES, 3, [processSettled(SES, 1, completed)])));
@@ -77,7 +77,7 @@ function guarded({ opened }: Suite): void {
       expect(await store.process("proc_a.1")).toMatchObject({ outcome: { kind: "lost" }, settledAt: 3 });
     });
 
-    it("refuses a second outcome within one batch, and records nothing of it", async () => {
+    it("rejects a batch with two outcomes of a process, and records nothing of it", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1)]);
       const twice = [accepted("run_1"), processSettled(SES, 1, completed), processSettled(SES, 1, completed)];
@@ -87,7 +87,7 @@ function guarded({ opened }: Suite): void {
       expect(await store.process("proc_a.1")).toMatchObject({ outcome: undefined, settledAt: undefined });
     });
 
-    it("refuses to request a process twice, over batches and within one", async () => {
+    it("rejects a second request of a process, over batches and within one", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1), processSettled(SES, 1, completed)]);
       await refusedAs("internal", store.append(batch(SES, 3, [processRequested(SES, 1)])));
@@ -97,7 +97,7 @@ function guarded({ opened }: Suite): void {
       expect(await store.process("proc_a.2")).toBeUndefined();
     });
 
-    it("refuses the end of a process it does not know, or that another session has", async () => {
+    it("rejects the end of an unknown process, or of another session's process", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), processRequested(SES, 1)]);
       await add(store, "ses_b", 0, [created("ses_b")]);
@@ -107,7 +107,7 @@ function guarded({ opened }: Suite): void {
       expect(await headOf(store, "ses_b")).toBe(1);
     });
 
-    it("lets a run end while a process goes on, and a process while a run does", async () => {
+    it("allows a run to end before its process, and a process before its run", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), processRequested(SES, 1), settled("run_1")]);
       expect(await store.process("proc_a.1")).toMatchObject({ outcome: undefined });

@@ -1,4 +1,4 @@
-// The store suite: the rows derived from events, and what the store itself refuses to hold.
+// The store suite: the rows derived from events, and the changes to them that the store rejects.
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { SessionId } from "../../core/model/ids.ts";
@@ -26,7 +26,7 @@ export function rowContract(suite: Suite): void {
 
 function found({ opened }: Suite): void {
   describe("finding", () => {
-    it("finds a run by its id wherever it is in its life", async () => {
+    it("finds a run by its id, waiting, live or settled", async () => {
       const { store } = opened();
       expect(await store.run("run_1")).toBeUndefined();
       await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" })]);
@@ -40,7 +40,7 @@ function found({ opened }: Suite): void {
       expect(await store.run("run_1")).toStrictEqual({ ...row, phase: "settled", settledAt: 5, outcome });
     });
 
-    it("finds a run that was accepted and started at once, with all that it came with", async () => {
+    it("finds a run that was accepted and started at once, with all its fields", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), ...started("run_1")]);
       const row = { id: "run_1", session: SES, acceptedAt: 2, key: "k", content: "digest of k", phase: "live" };
@@ -96,7 +96,7 @@ function listed({ opened }: Suite): void {
       const { store } = opened();
       const at = 5_000;
       await store.append(batch("ses_z", 0, [created("ses_z", "Last letter", "/srv/a b/ü")], { at }));
-      // The clock went backwards. The order of creation did not.
+      // The clock went backwards; the order of creation did not.
       await store.append(batch("ses_m", 0, [created("ses_m"), accepted("run_1")], { at: at - 1_000 }));
       await add(store, "ses_a", 0, [created("ses_a"), { type: "session.closed", reason: { kind: "user" } }]);
       const all = await store.sessions({ after: undefined, limit: 10 });
@@ -114,7 +114,7 @@ function listed({ opened }: Suite): void {
       expect(await store.session("ses_none")).toBeUndefined();
     });
 
-    it("says when the last event of a session was recorded", async () => {
+    it("returns when the last event of a session was recorded", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)], { at: 1_000 }));
       await store.append(batch(SES, 1, [accepted("run_1")], { at: 7_000 }));
@@ -151,7 +151,7 @@ function listed({ opened }: Suite): void {
 
 function named({ opened }: Suite): void {
   describe("finding ids by their prefix", () => {
-    it("finds sessions, runs, settled calls and processes, whether they have ended or not", async () => {
+    it("finds sessions, runs, settled calls and processes, running or ended", async () => {
       const { store } = opened();
       await add(store, "ses_b", 0, [created("ses_b"), accepted("run_b1"), ...started("run_b1")]);
       await add(store, "ses_b", 4, [callSettled("run_b1", 1, { kind: "lost" }), processRequested("ses_b", 1)]);
@@ -167,7 +167,7 @@ function named({ opened }: Suite): void {
       expect(await ids("")).toEqual(["call_b1.1", "proc_b.1", "run_b", "run_b1", "ses_b", "ses_b-2"]);
     });
 
-    it("says whether there may be more than it lists, and lists an exact match first", async () => {
+    it("reports whether there may be more matches, and lists an exact match first", async () => {
       const { store } = opened();
       for (const id of ["ses_a3", "ses_a1", "ses_a", "ses_a2"] as const) await add(store, id, 0, [created(id)]);
       expect(await store.ids({ prefix: "ses_a", limit: 2 })).toEqual({ ids: ["ses_a", "ses_a1"], complete: false });
@@ -176,7 +176,7 @@ function named({ opened }: Suite): void {
       expect(await store.ids({ prefix: "ses_a3", limit: 1 })).toEqual({ ids: ["ses_a3"], complete: true });
     });
 
-    it("G35: finds nothing of another tenant", async () => {
+    it("G35: finds no ids of another tenant", async () => {
       const { store } = opened();
       for (const id of ["ses_x.1", "ses_x", "ses_y.1"] as const)
         await add(store, id, 0, [created(id), accepted(`run_${id.slice(4)}`), processRequested(id, 1)]);
@@ -193,7 +193,7 @@ function named({ opened }: Suite): void {
 
 function guarded({ opened }: Suite): void {
   describe("guarding", () => {
-    it("G4: refuses a second live run in a session, and records nothing of it", async () => {
+    it("G4: rejects a second live run in a session, and records nothing of it", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), accepted("run_2"), ...started("run_1")]);
       await refusedAs("internal", store.append(batch(SES, 5, started("run_2"))));
@@ -202,7 +202,7 @@ function guarded({ opened }: Suite): void {
       await add(store, SES, 5, [settled("run_1"), ...started("run_2")]);
     });
 
-    it("G4: is not misled by the end of a run that had not started", async () => {
+    it("G4: still rejects a second live run after the end of a run that had not started", async () => {
       const { store } = opened();
       const waiting = [accepted("run_1"), accepted("run_2"), accepted("run_3")];
       await add(store, SES, 0, [created(SES), ...waiting, ...started("run_1"), settled("run_2")]);
@@ -211,7 +211,7 @@ function guarded({ opened }: Suite): void {
       expect(await headOf(store, SES)).toBe(7);
     });
 
-    it("G4: refuses to start a run that is live already, over batches and within one", async () => {
+    it("G4: rejects the start of a run that is live already, over batches and within one", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1"), accepted("run_2")]);
       await refusedAs("internal", store.append(batch(SES, 5, started("run_1"))));
@@ -223,13 +223,13 @@ function guarded({ opened }: Suite): void {
       expect(await store.run("run_2")).toMatchObject({ phase: "waiting" });
     });
 
-    it("G4: lets every session have a live run of its own", async () => {
+    it("G4: allows one live run in every session", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]);
       await add(store, "ses_b", 0, [created("ses_b"), accepted("run_2"), ...started("run_2")]);
     });
 
-    it("G14: refuses a second outcome of a run, and keeps the first", {
+    it("G14: rejects a second outcome of a run, and keeps the first", {
       meta: { id: "G14/second-outcome-refused" },
     }, async () => {
       const { store } = opened();
@@ -240,7 +240,7 @@ function guarded({ opened }: Suite): void {
       expect(await store.run("run_1")).toMatchObject({ outcome: { kind: "lost" }, settledAt: 3 });
     });
 
-    it("G14: refuses a second outcome within one batch, and one of a run it does not know", async () => {
+    it("G14: rejects a batch with two outcomes of a run, and an outcome of an unknown run", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
       await add(store, "ses_b", 0, [created("ses_b")]);
@@ -275,11 +275,11 @@ function guarded({ opened }: Suite): void {
       expect(other).toEqual({ kind: "appended", head: 2 });
       expect(await store.run("run_4")).toBeUndefined();
       expect(await headOf(store, SES)).toBe(4);
-      // A log that has moved on is read first: what was decided on the old one may not be asked for any more.
+      // A stale head is reported first: its decision may have to be made again without these keys.
       expect(await store.append(batch(SES, 3, again))).toEqual({ kind: "moved", head: 4 });
     });
 
-    it("G2: refuses two runs under one key in one batch", async () => {
+    it("G2: rejects two runs under one key in one batch", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
       const twice = [accepted("run_2", { key: "x" }), accepted("run_3", { key: "x" })];
@@ -288,7 +288,7 @@ function guarded({ opened }: Suite): void {
       expect(await headOf(store, SES)).toBe(3);
     });
 
-    it("G2: takes several runs at once under keys of their own, and none of them twice", async () => {
+    it("G2: accepts several runs with different keys at once, and none of them twice", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       await refusedAs("internal", store.append(batch(SES, 1, [accepted("run_1"), accepted("run_1")])));
@@ -298,7 +298,7 @@ function guarded({ opened }: Suite): void {
       await refusedAs("internal", store.append(batch("ses_b", 1, [accepted("run_1")])));
     });
 
-    it("takes the outcomes of several calls at once, and none of them twice", async () => {
+    it("accepts the outcomes of several calls at once, and none of them twice", async () => {
       const { store } = opened();
       const lost = { kind: "lost" } as const;
       await add(store, SES, 0, [created(SES), accepted("run_1")]);
@@ -308,7 +308,7 @@ function guarded({ opened }: Suite): void {
       expect(await store.call("call_1.2")).toMatchObject({ settledAt: 4 });
     });
 
-    it("refuses to create a session twice, and a call to settle twice", async () => {
+    it("rejects a second creation of a session, and a second outcome of a call", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), accepted("run_1"), callSettled("run_1", 1, { kind: "lost" })]);
       await refusedAs("internal", store.append(batch(SES, 3, [created(SES)])));

@@ -1,7 +1,7 @@
-// What each part of the contract is given to test.
+// The parameters of each part of the store suite.
 import type { Store } from "../../ports/store.ts";
 
-/** A fresh, empty store, and the means to let time pass for its leases. */
+/** A new, empty store, and a function that lets time pass for its leases. */
 export interface Opened {
   readonly store: Store;
   readonly pass: (ms: number) => void | Promise<void>;

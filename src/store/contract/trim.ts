@@ -1,4 +1,4 @@
-// The store suite: forgetting the past.
+// The store suite: trimming old events.
 import { describe, expect, it } from "vitest";
 import type { Event } from "../../core/model/event.ts";
 import type { RunId, Seq } from "../../core/model/ids.ts";
@@ -21,7 +21,7 @@ import type { Suite } from "./suite.ts";
 
 export function trimContract({ opened }: Suite): void {
   describe("trimming", () => {
-    it("G30: forgets what is older, and tells readers below of the gap", {
+    it("G30: removes older events, and reports the gap to readers below it", {
       meta: { id: "G30/store-trim-reports-gap" },
     }, async () => {
       const { store } = opened();
@@ -35,7 +35,7 @@ export function trimContract({ opened }: Suite): void {
       expect((await store.read(SES, { after: 7, limit: 100 })).events).toHaveLength(head - 7);
     });
 
-    it("G30: gives a reader below the gap a whole page from behind it", async () => {
+    it("G30: returns a full page from behind the gap to a reader below it", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES)]);
       for (let head = 1; head < 20; head += 2) {
@@ -51,7 +51,7 @@ export function trimContract({ opened }: Suite): void {
       expect((await store.read(SES, { after: 9, limit: 100 })).events).toHaveLength(10);
     });
 
-    it("never forgets what came after the last snapshot, so that loading goes on", async () => {
+    it("never removes what follows the last snapshot, so that the session still loads", async () => {
       const { store } = opened();
       const first = [created(SES), ...wholeRun("run_1")];
       const head = await snapshotted(store, first);
@@ -63,10 +63,10 @@ export function trimContract({ opened }: Suite): void {
       expect(lane).toEqual(fold(SES, [...first, ...wholeRun("run_2")]));
     });
 
-    it("never forgets a part of a run: neither of one that was live nor of one that waited", async () => {
+    it("never removes a part of a run, live or waiting", async () => {
       const { store } = opened();
       const [first, ...rest] = wholeRun("run_1");
-      // Accepted while run_1 is live, and begun after it.
+      // Accepted while run_1 is live, and started after it.
       const head = await snapshotted(store, [
         created(SES),
         ...(first === undefined ? [] : [first]),
@@ -81,14 +81,14 @@ export function trimContract({ opened }: Suite): void {
       expect(await store.trim(SES, head + 1)).toEqual({ kept: head + 1, removed: 6, more: false });
     });
 
-    it("forgets nothing of a log that has no snapshot", async () => {
+    it("removes nothing from a log without a snapshot", async () => {
       const { store } = opened();
       await add(store, SES, 0, [created(SES), ...wholeRun("run_1")]);
       expect(await store.trim(SES, 5)).toMatchObject({ kept: 1 });
       expect((await store.read(SES, { after: 0, limit: 100 })).events).toHaveLength(7);
     });
 
-    it("never forgets events of a run that has no outcome", {
+    it("never removes events of a run that has no outcome", {
       meta: { id: "store/open-runs-never-trimmed" },
     }, async () => {
       const { store } = opened();
@@ -103,7 +103,7 @@ export function trimContract({ opened }: Suite): void {
       expect(await store.trim(SES, head + 2)).toMatchObject({ kept: head + 2 });
     });
 
-    it("never forgets the request of a process that has no outcome", async () => {
+    it("never removes the request of a process that has no outcome", async () => {
       const { store } = opened();
       const first = [created(SES), ...wholeRun("run_1"), processRequested(SES, 1), processRequested(SES, 2)];
       const head = await snapshotted(store, [...first, ...wholeRun("run_2"), accepted("run_3")]);
@@ -118,7 +118,7 @@ export function trimContract({ opened }: Suite): void {
       ]);
     });
 
-    it("never takes back what it has forgotten, and keeps the rows", async () => {
+    it("never moves the start of the log back, and keeps the rows", async () => {
       const { store } = opened();
       const head = await snapshotted(store, [created(SES), accepted("run_1", { key: "k" }), settled("run_1")]);
       expect(await store.trim(SES, head + 1)).toMatchObject({ kept: head + 1 });
@@ -130,7 +130,7 @@ export function trimContract({ opened }: Suite): void {
       await add(store, SES, head, [accepted("run_2")]);
     });
 
-    it("looks at what was appended before it, although nobody has waited for that", async () => {
+    it("includes an append that was made before it and not awaited", async () => {
       const { store } = opened();
       const events = [created(SES), ...wholeRun("run_1")];
       const appended = store.append(batch(SES, 0, events, { snapshot: fold(SES, events) }));
@@ -138,7 +138,7 @@ export function trimContract({ opened }: Suite): void {
       expect(await appended).toEqual({ kind: "appended", head: events.length });
     });
 
-    it("answers for a session that does not exist that nothing is gone", async () => {
+    it("reports nothing removed for a session that does not exist", async () => {
       expect(await opened().store.trim("ses_none", 10)).toMatchObject({ kept: 1 });
     });
   });

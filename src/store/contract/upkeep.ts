@@ -1,4 +1,4 @@
-// The store suite: what keeps it small.
+// The store suite: deletion, retention and sizes.
 import { describe, expect, it } from "vitest";
 import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { RunId, SessionId } from "../../core/model/ids.ts";
@@ -26,7 +26,7 @@ const OTHER: SessionId = "ses_b";
 
 export function upkeepContract({ opened }: Suite): void {
   describe("deleting a session", () => {
-    it("leaves nothing of it, and everything of the others", async () => {
+    it("removes everything of it, and nothing of other sessions", async () => {
       const { store } = opened();
       await add(store, OTHER, 0, [created(OTHER), ...wholeRun("run_o")]);
       const events = [
@@ -52,7 +52,7 @@ export function upkeepContract({ opened }: Suite): void {
       expect(await removed(store, SES)).toBe("absent");
     });
 
-    it("leaves no memo of it, and those of other sessions, even of one that was never created", async () => {
+    it("removes its memos, and keeps those of other sessions, even of one that was never created", async () => {
       const { store } = opened();
       const memo = (key: string) => keep({ kind: "prompt", key, actor: "ann", reason: { kind: "user" } });
       const many = Array.from({ length: 2 * REMOVE_ROWS_MAX + 1 }, (_, index) => memo(`k${index}`));
@@ -66,7 +66,7 @@ export function upkeepContract({ opened }: Suite): void {
       expect((await store.load(OTHER))?.memos).toHaveLength(1);
     });
 
-    it("of the same name again begins a new log", async () => {
+    it("allows a new session with the same id", async () => {
       const { store } = opened();
       const events = [created(SES), ...wholeRun("run_1")];
       await store.append(batch(SES, 0, events, { snapshot: fold(SES, events) }));
@@ -75,7 +75,7 @@ export function upkeepContract({ opened }: Suite): void {
       expect(await store.load(SES)).toMatchObject({ head: 2, snapshot: undefined });
     });
 
-    it("refuses one that has a run or a process without an outcome, or no snapshot of its end", async () => {
+    it("is refused while a run or a process has no outcome, or without a snapshot of the end", async () => {
       const { store } = opened();
       const live = [created(SES), accepted("run_1")];
       await store.append(batch(SES, 0, live, { snapshot: fold(SES, live) }));
@@ -98,7 +98,7 @@ export function upkeepContract({ opened }: Suite): void {
   });
 
   describe("a look at its sessions", () => {
-    it("says of each how long its log is and when it last grew, in pages", async () => {
+    it("returns the length of each log and when it last grew, in pages", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)], { at: 10 }));
       await store.append(batch(OTHER, 0, [created(OTHER)], { at: 20 }));
@@ -112,7 +112,7 @@ export function upkeepContract({ opened }: Suite): void {
       expect(await upkeep(store).survey({ after: 0, limit: 1 })).toMatchObject([{ kept: 8, head: 7, at: 10 }]);
     });
 
-    it("finds the position from which on a log is young and small enough", async () => {
+    it("finds the position from which a log is within an age and a size", async () => {
       const { store } = opened();
       await store.append(batch(SES, 0, [created(SES)], { at: 10 }));
       await store.append(batch(SES, 1, wholeRun("run_1"), { at: 20 }));
@@ -129,7 +129,7 @@ export function upkeepContract({ opened }: Suite): void {
       expect(await upkeep(store).within("ses_none", { at: 5 })).toBe(1);
     });
 
-    it("says how much it takes up", async () => {
+    it("returns the size of the store", async () => {
       const { store } = opened();
       const before = await upkeep(store).usage();
       const text = "x".repeat(100_000);
@@ -140,7 +140,7 @@ export function upkeepContract({ opened }: Suite): void {
   });
 
   describe("the rows of runs whose events were removed", () => {
-    it("stay for the newest of them, with their keys, and go beyond those", { timeout: 60_000 }, async () => {
+    it("are kept for the newest of them, with their keys, and removed beyond those", { timeout: 60_000 }, async () => {
       const { store } = opened();
       const events = [created(SES)];
       const extra = 5;
@@ -163,11 +163,11 @@ export function upkeepContract({ opened }: Suite): void {
 }
 
 function upkeep(store: Store): Upkeep {
-  if (store.upkeep === undefined) throw new Error("this store cannot be looked after");
+  if (store.upkeep === undefined) throw new Error("this store has no upkeep");
   return store.upkeep;
 }
 
-/** All steps of it. */
+/** Repeats the deletion until it is complete. */
 async function removed(store: Store, session: SessionId): Promise<string> {
   for (;;) {
     const step = await upkeep(store).remove(session);

@@ -21,7 +21,7 @@ storeContract("the memory store", async () => {
   return { store: new MemoryStore({ clock }), pass: clock.pass };
 });
 
-it("an append to the memory store has happened when it returns, before it is awaited", async () => {
+it("an append to the memory store takes effect when it returns, before it is awaited", async () => {
   const store = new MemoryStore({ clock: handClock() });
   const first = store.append(batch(SES, 0, [created(SES)]));
   const second = store.append(batch(SES, 0, [created(SES)]));

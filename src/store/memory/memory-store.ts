@@ -1,9 +1,10 @@
-// The reference store: the contract in its shortest form, and what tests and the simulation run on. Keeps nothing.
+// The reference store: the simplest implementation of the contract, used by tests and the simulator. It persists
+// nothing.
 //
 // Invariants
-// 1. An append has happened, or has not, when `append` returns: before its promise is awaited. So a simulation decides
-//    the order of things by the order in which it calls.
-// 2. Holds texts, not the caller's objects: what is read is what a database would give back.
+// 1. An append takes effect, or fails, before `append` returns its promise. So a simulation determines the order of
+//    appends by the order of its calls.
+// 2. Stores text, not the caller's objects, so that reads return what a database would return.
 import { ControlError } from "../../core/errors.ts";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
 import type { Recorded } from "../../core/model/event.ts";
@@ -35,7 +36,7 @@ import { decodeLane, encodeLane } from "../../wire/lane.ts";
 import { Growth } from "../growth.ts";
 import { Leases } from "../leases.ts";
 import { Memos } from "./memos.ts";
-import { Book, Draft, type KeptProcess, type KeptRun } from "./projection.ts";
+import { Book, Draft, type StoredProcess, type StoredRun } from "./projection.ts";
 import { cutOf, forgetRows, forgetSession } from "./removal.ts";
 
 /** One append. */
@@ -184,16 +185,16 @@ export class MemoryStore implements Store {
     return this.#sessionRow(id);
   }
 
-  async sessions(asked: SessionsAsked): Promise<readonly SessionRow[]> {
+  async sessions(query: SessionsAsked): Promise<readonly SessionRow[]> {
     this.#requireOpen();
-    const newest = asked.order === "newest";
+    const newest = query.order === "newest";
     const ids = newest ? [...this.#book.sessions.keys()].reverse() : this.#book.sessions.keys();
-    const cursor = newest ? asked.before : asked.after;
+    const cursor = newest ? query.before : query.after;
     const found: SessionRow[] = [];
     let passed = cursor === undefined;
     for (const id of ids) {
-      if (found.length >= asked.limit) break;
-      const row = passed && isWithin(id, asked.tenant) ? this.#sessionRow(id) : undefined;
+      if (found.length >= query.limit) break;
+      const row = passed && isWithin(id, query.tenant) ? this.#sessionRow(id) : undefined;
       if (row !== undefined) found.push(row);
       passed ||= id === cursor;
     }
@@ -322,7 +323,7 @@ export class MemoryStore implements Store {
   }
 }
 
-/** The first position from which on nothing is older, and all of it is no larger. */
+/** The first position from which all events are recent enough, and together small enough. */
 function withinOf(
   { rows, keptFrom, head }: Log,
   { at, bytes }: { readonly at?: number; readonly bytes?: number },
@@ -348,7 +349,7 @@ const isWithin = (session: SessionId, tenant: string | undefined): boolean =>
 
 const EVERYTHING: Bounds = { events: Number.POSITIVE_INFINITY, chars: Number.POSITIVE_INFINITY };
 
-/** Decodes only the rows that hold some of what is asked for, until there are enough events or enough text. */
+/** Decodes only the rows in the requested range, until there are enough events or enough text. */
 function eventsAfter(log: Log, after: Seq, bounds: Bounds): readonly Recorded[] {
   const found: Recorded[] = [];
   let chars = 0;
@@ -363,7 +364,7 @@ function eventsAfter(log: Log, after: Seq, bounds: Bounds): readonly Recorded[] 
   return found;
 }
 
-/** The index of the first row that ends after `after`, by halving. */
+/** The index of the first row that ends after `after`, by binary search. */
 function rowAfter(rows: readonly Row[], after: Seq): number {
   let low = 0;
   let high = rows.length;
@@ -376,12 +377,12 @@ function rowAfter(rows: readonly Row[], after: Seq): number {
   return low;
 }
 
-const processRow = (kept: KeptProcess): ProcessRow => ({
+const processRow = (kept: StoredProcess): ProcessRow => ({
   ...kept,
   outcome: kept.outcome === undefined ? undefined : decodeOutcome(kept.outcome),
 });
 
-const runRow = (run: KeptRun): RunRow => ({
+const runRow = (run: StoredRun): RunRow => ({
   ...run,
   outcome: run.outcome === undefined ? undefined : decodeOutcome(run.outcome),
 });

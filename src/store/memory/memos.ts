@@ -1,4 +1,4 @@
-// The memos of all sessions, oldest first. Texts, like everything that the reference store holds.
+// The memos of all sessions, oldest first, stored as text.
 
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { type SessionId, tenantOf } from "../../core/model/ids.ts";
@@ -14,7 +14,7 @@ interface Kept {
 }
 
 export class Memos {
-  /** Memos age by a clock that never jumps. */
+  /** Memos age by a monotonic clock. */
   readonly #clock: Pick<Clock, "elapsed">;
   readonly #kept = new Map<string, Kept>();
   readonly #names = new Map<SessionId, Set<string>>();
@@ -27,14 +27,14 @@ export class Memos {
     return [...(this.#names.get(session) ?? [])].flatMap((name) => this.#find(session, name));
   }
 
-  /** Those of these names that are kept. */
+  /** The memos with these names. */
   named(session: SessionId, names: readonly string[]): readonly Memo[] {
     const expired = this.#clock.elapsed() - MEMO_MS;
     const isLive = (name: string): boolean => (this.#kept.get(idOf(session, name))?.at ?? expired) > expired;
     return names.filter(isLive).flatMap((name) => this.#find(session, name));
   }
 
-  /** The users that would have more memos of prompts than they may, if this batch were added. */
+  /** The users who would exceed their limit of prompt memos if this batch were added. */
   crowded({ session, memos = [] }: Batch): readonly string[] {
     const added = new Map<string, number>();
     for (const change of memos) {
@@ -67,7 +67,7 @@ export class Memos {
     if (memos.length > 0) this.#expire(at - MEMO_MS);
   }
 
-  /** All memos of a session that was deleted: one of the same name is another session. */
+  /** Removes all memos of a deleted session: a new session with the same id is another session. */
   forgetAll(session: SessionId): void {
     for (const name of [...(this.#names.get(session) ?? [])]) this.#forget(session, name);
   }

@@ -1,19 +1,19 @@
-// The rows that follow from one append, worked out aside so that they are kept all or not at all.
+// The rows that follow from one append, computed in a draft so that all or none of them are stored.
 //
 // Invariants
-// 1. Only `keep` changes the book, and only once nothing can be refused any more.
-// 2. What a database guards with constraints is guarded here: one live run per session, one outcome per run and per
-//    process, one run per key, no event of a session that does not exist. A breach is `internal`: the decision that
-//    led to it was wrong.
+// 1. Only `keep` changes the book, and only once the append can no longer be rejected.
+// 2. Checks what a database ensures with constraints: one live run per session, one outcome per run and per process,
+//    one run per key, no event of a session that does not exist. A violation is `internal`: the decision that led to
+//    it was wrong.
 import { ControlError } from "../../core/errors.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId } from "../../core/model/ids.ts";
 import type { ProcessRow, RowChange, RunRow } from "../../core/model/rows.ts";
 import { encodeOutcome } from "../../wire/event.ts";
 
-/** A run, process or call as kept: the outcome as text, so that nobody can change it from outside. */
-export type KeptRun = Omit<RunRow, "outcome"> & { readonly outcome: string | undefined };
-export type KeptProcess = Omit<ProcessRow, "outcome"> & { readonly outcome: string | undefined };
-export interface KeptCall {
+/** A run, process or call as stored: the outcome is text, so that no caller can modify it. */
+export type StoredRun = Omit<RunRow, "outcome"> & { readonly outcome: string | undefined };
+export type StoredProcess = Omit<ProcessRow, "outcome"> & { readonly outcome: string | undefined };
+export interface StoredCall {
   readonly id: CallId;
   readonly session: SessionId;
   readonly settledAt: Seq;
@@ -23,12 +23,12 @@ export interface KeptCall {
 /** The rows of all sessions. */
 export class Book {
   readonly sessions = new Map<SessionId, SessionPart>();
-  readonly runs = new Map<RunId, KeptRun>();
-  readonly calls = new Map<CallId, KeptCall>();
-  readonly processes = new Map<ProcessId, KeptProcess>();
+  readonly runs = new Map<RunId, StoredRun>();
+  readonly calls = new Map<CallId, StoredCall>();
+  readonly processes = new Map<ProcessId, StoredProcess>();
 }
 
-/** What is kept of one session beside its log. */
+/** The rows of one session. */
 export interface SessionPart {
   readonly createdAt: number;
   readonly title: string | undefined;
@@ -44,15 +44,15 @@ export interface SessionPart {
   readonly openProcesses: Set<ProcessId>;
 }
 
-/** One append's rows, in the making. */
+/** The rows of one append, not yet stored. */
 export class Draft {
   readonly #book: Book;
   readonly #id: SessionId;
-  readonly #runs = new Map<RunId, KeptRun>();
-  readonly #calls: KeptCall[] = [];
-  /** These two are made when the first is heard of: most appends have none, and should not pay for it. */
+  readonly #runs = new Map<RunId, StoredRun>();
+  readonly #calls: StoredCall[] = [];
+  /** Both are created on demand: most appends need neither. */
   #keys: Set<string> | undefined;
-  #processes: Map<ProcessId, KeptProcess> | undefined;
+  #processes: Map<ProcessId, StoredProcess> | undefined;
   #part: SessionPart | undefined;
   #live: RunId | undefined;
   #closed = false;
@@ -64,7 +64,7 @@ export class Draft {
     this.#live = this.#part?.live;
   }
 
-  /** Throws `internal` if the change would break a promise of the store. */
+  /** Throws `internal` if the change would violate an invariant of the store. */
   apply(change: RowChange, at: number): void {
     switch (change.type) {
       case "create-session":
@@ -109,7 +109,7 @@ export class Draft {
     }
   }
 
-  /** Makes the draft the truth. */
+  /** Stores the draft. */
   keep(): void {
     const part = this.#part;
     if (part === undefined) throw this.#breach("does not exist");
@@ -121,7 +121,7 @@ export class Draft {
     if (this.#processes !== undefined) for (const one of this.#processes.values()) this.#keepProcess(part, one);
   }
 
-  #keepRun(part: SessionPart, run: KeptRun): void {
+  #keepRun(part: SessionPart, run: StoredRun): void {
     if (!this.#book.runs.has(run.id)) {
       part.runs.push(run.id);
       part.open.add(run.id);
@@ -131,7 +131,7 @@ export class Draft {
     if (run.phase === "settled") part.open.delete(run.id);
   }
 
-  #keepProcess(part: SessionPart, one: KeptProcess): void {
+  #keepProcess(part: SessionPart, one: StoredProcess): void {
     if (!this.#book.processes.has(one.id)) {
       part.processes.push(one.id);
       part.openProcesses.add(one.id);
@@ -152,11 +152,11 @@ export class Draft {
     this.#putProcess({ ...one, settledAt, outcome: encodeOutcome(outcome) });
   }
 
-  #processOf(id: ProcessId): KeptProcess | undefined {
+  #processOf(id: ProcessId): StoredProcess | undefined {
     return this.#processes?.get(id) ?? this.#book.processes.get(id);
   }
 
-  #putProcess(one: KeptProcess): void {
+  #putProcess(one: StoredProcess): void {
     this.#processes ??= new Map();
     this.#processes.set(one.id, one);
   }
@@ -176,7 +176,7 @@ export class Draft {
     return this.#part?.keys.has(key) === true || this.#keys?.has(key) === true;
   }
 
-  #change(id: RunId, to: Partial<KeptRun>): void {
+  #change(id: RunId, to: Partial<StoredRun>): void {
     const run = this.#runs.get(id) ?? this.#book.runs.get(id);
     if (run?.session !== this.#id) throw this.#breach(`has no run ${id}`);
     this.#refuseIf(run.phase === "settled", `has recorded an outcome of ${id} already`);

@@ -1,4 +1,4 @@
-// Removing rows that are not kept any more, as the database does it.
+// Removes old rows, like the database does.
 
 import { RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
@@ -11,7 +11,7 @@ interface Kept {
   readonly snapshot: { readonly seq: Seq } | undefined;
 }
 
-/** The latest position up to `before` at which a log may be cut, and what did not allow a later one. */
+/** The latest position up to `before` at which the log may be cut, and what prevents a later one. */
 export function cutOf(book: Book, part: SessionPart, log: Kept, before: Seq): readonly [Seq, Limit] {
   let [cut, limit]: readonly [Seq, Limit] = [before, undefined];
   const bound = (at: Seq | undefined, name: Limit): void => {
@@ -31,7 +31,7 @@ export function cutOf(book: Book, part: SessionPart, log: Kept, before: Seq): re
   return [cut, limit];
 }
 
-/** Rows of runs that were forgotten, beyond the newest. */
+/** Removes the rows of runs whose events were removed, beyond the newest ones. */
 export function forgetRows(book: Book, part: SessionPart, kept: Seq): void {
   const oldest = book.runs.get(part.runs.at(-RUN_ROWS_KEPT) ?? "run_")?.acceptedAt ?? 0;
   const before = part.runs.length < RUN_ROWS_KEPT ? 0 : Math.min(kept, oldest);

@@ -1,4 +1,4 @@
-// Damage that SQLite finds nothing wrong with: a value that has changed, an append that is gone.
+// Damage that SQLite does not detect: a changed value, a missing append.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,7 +86,7 @@ const changed: readonly (readonly [keyof typeof asked, string, string])[] = [
   ["load", "DELETE FROM event WHERE seq = 4", "ses_a has nothing between 3 and 8"],
 ];
 
-describe("damage that SQLite does not notice", () => {
+describe("damage that SQLite does not detect", () => {
   it.each(changed)("D5: is refused by %s after %s", (verb, sql, message) => {
     asked[verb](queries(database));
     expect(database.prepare(sql).run().changes).toBe(1);
@@ -112,13 +112,13 @@ describe("a part of a log", () => {
     expect(seqs(queries(database).read({ session: SES, after, limit })?.rows)).toEqual(found);
   });
 
-  it("behind a snapshot is all that is loaded", () => {
+  it("after a snapshot is all that is loaded", () => {
     expect(seqs(queries(database).load(SES)?.rows)).toEqual([4, 8]);
   });
 });
 
-describe("what was written before there were sums", () => {
-  it("is read as it is, and no sum is told of", () => {
+describe("rows from versions without checksums", () => {
+  it("are read unchanged", () => {
     const before = Object.values(asked).map((ask) => ask(queries(database)));
     database.exec(`UPDATE session SET sum = NULL; UPDATE event SET sum = NULL; UPDATE snapshot SET sum = NULL;
       UPDATE run SET sum = NULL, outcome_sum = NULL; UPDATE call SET outcome_sum = NULL;

@@ -1,21 +1,21 @@
-// Checksums of what is stored. SQLite notices damage to the structure of a file, and none to a text in it: a bit that
-// has changed there would be read as if it had been written so.
+// Checksums of stored text. SQLite detects damage to the structure of a file, but not to text in it: a flipped bit
+// there would be read as if it had been written.
 //
 // Invariants
-// 1. What is read is what was written, or it is refused as `store_corrupt`. What was written before there were sums has
-//    none, and is read as it is.
+// 1. What is read is what was written, or the read is refused as `store_corrupt`. Rows from versions without
+//    checksums have none, and are not checked.
 import { crc32 } from "node:zlib";
 import { ControlError } from "../../core/errors.ts";
 
 type Value = string | number | null;
 
-/** Of the values of a row, in this order. What may be long goes last, by itself: it is not copied. */
+/** The checksum of a row's values, in this order. `text` may be long; it is hashed separately and not copied. */
 export function sumOf(values: readonly Value[], text: string | null = null): number {
   const sum = crc32(values.join("\0"));
   return text === null ? sum : crc32(text, sum);
 }
 
-/** Refuses what does not have the sum that it was stored with. */
+/** Throws unless the checksum matches the stored one. */
 export function requireSum(stored: number | null, actual: number, what: string): void {
   if (stored === null || stored === actual) return;
   throw damaged(`${what} is not what was written`);

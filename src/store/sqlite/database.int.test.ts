@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-it("a connection that cannot be set up is closed, and the reason is told whatever closing says", () => {
+it("a connection that cannot be configured is closed, and the original error is thrown", () => {
   const reason = new Error("disk I/O error");
   const fail = (): never => {
     throw reason;
@@ -31,7 +31,7 @@ it("a connection that cannot be set up is closed, and the reason is told whateve
   expect(closed).toBe(1);
 });
 
-it("a connection for reading waits for others as long as one for writing, and cannot write", () => {
+it("a read-only connection waits for others as long as a writing one, and cannot write", () => {
   const file = join(directory, "belay.db");
   const writing = openDatabase(file);
   writing.exec("CREATE TABLE one (id INTEGER)");

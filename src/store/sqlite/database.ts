@@ -1,11 +1,11 @@
-// A connection to SQLite, and how we set one up.
+// Opens and configures SQLite connections.
 import { BUSY_MS, CACHE_KIB, CHECKPOINT_PAGES, WAL_BYTES_MAX } from "./limits.ts";
 import { DatabaseSync } from "./node-sqlite.ts";
 
-/** As much of a connection as we use: little enough that a test can stand between us and it. */
+/** The part of a connection that is used here: small enough for a test to replace. */
 export type Database = Pick<DatabaseSync, "exec" | "prepare" | "close">;
 
-/** A connection that may write. Waits a bounded time for other programs. */
+/** Opens a connection that can write. It waits a limited time for other programs. */
 export function openDatabase(file: string): Database {
   // @fault no-journal
   const setUp = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL;`;
@@ -15,7 +15,7 @@ export function openDatabase(file: string): Database {
   });
 }
 
-/** What is made of a connection. If that fails the connection is closed: nobody else could, and it may hold a lock. */
+/** Closes the connection if `make` fails: no caller has it then, and it may hold a lock. */
 export function orClosed<A>(database: Database, make: (database: Database) => A): A {
   try {
     return make(database);
@@ -23,15 +23,15 @@ export function orClosed<A>(database: Database, make: (database: Database) => A)
     try {
       database.close(); // @fault left-open
     } catch {
-      // A connection that failed may fail at this too. What is thrown says why.
+      // A failed connection may fail to close, too. The error thrown says why.
     }
     throw error;
   }
 }
 
 /**
- * From here on writers do not wait for readers, and a commit is one write and one sync of the write-ahead log.
- * FULL is said here because drivers differ in their defaults: with NORMAL, a power cut takes receipts back.
+ * Enables the write-ahead log: writers do not wait for readers, and a commit is one write and one sync. FULL is set
+ * explicitly because drivers have different defaults: with NORMAL, a power cut loses acknowledged commits.
  */
 export function useWriteAheadLog(database: Database): void {
   // @fault sync-normal, sync-off
@@ -44,7 +44,7 @@ export function useWriteAheadLog(database: Database): void {
   `);
 }
 
-/** A connection that cannot write. */
+/** Opens a connection that cannot write. */
 export function openReadOnly(file: string): Database {
   const setUp = `PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -${CACHE_KIB};`;
   return orClosed(new DatabaseSync(file, { readOnly: true }), (database) => {
@@ -55,7 +55,7 @@ export function openReadOnly(file: string): Database {
 
 export const userVersion = (database: Database): number => pragma(database, "user_version");
 
-/** Pages that are freed are kept in a list, and given back in small steps. */
+/** Freed pages are kept in a list and returned to the file system in small steps. */
 export const INCREMENTAL = 2;
 
 export const autoVacuum = (database: Database): number => pragma(database, "auto_vacuum");

@@ -1,4 +1,4 @@
-// Rows of the database as the rest of Belay knows them.
+// Converts database rows to the types of the store's interface.
 import type { Recorded } from "../../core/model/event.ts";
 import type { Seq } from "../../core/model/ids.ts";
 import type { CallRow, ProcessRow, RunRow } from "../../core/model/rows.ts";
@@ -6,7 +6,7 @@ import type { SessionRow } from "../../ports/store.ts";
 import { decodeEvents, decodeOutcome } from "../../wire/event.ts";
 import type { EventRow, StoredCall, StoredProcess, StoredRun, StoredSession } from "./log-reader.ts";
 
-/** The events after `after`, at most `limit`: the first and the last append may hold more than was asked for. */
+/** The events after `after`, at most `limit`: the first and the last append may contain more events than requested. */
 export function eventsOf(rows: readonly EventRow[], after: Seq, limit: number): readonly Recorded[] {
   const found: Recorded[] = [];
   for (const row of rows) {

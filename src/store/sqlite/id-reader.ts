@@ -1,17 +1,17 @@
-// Finds ids by their prefix: one range scan of each table's own index, however many rows the table has.
+// Finds ids by prefix: one range scan of each table's own index, however many rows the table has.
 import type { IdsAsked, IdsFound } from "../../core/model/rows.ts";
 import type { Database } from "./database.ts";
 
 /**
- * Rows of one table that are read for one tenant. Ids of runs and calls do not name their tenant, so rows of other
- * tenants are read and dropped. A prefix that this many ids share is too short to be of use.
+ * Rows of one table that are read for one tenant. Ids of runs and calls do not contain their tenant, so rows of other
+ * tenants are read and dropped. A prefix that matches this many ids is too short to be useful.
  */
 const TENANT_ROWS_MAX = 1_000;
 
-/** Sorts behind every character an id can have. */
+/** Sorts after every character an id can have. */
 const LAST = "\u{10FFFF}";
 
-export function idQueries(database: Database): (asked: IdsAsked) => IdsFound {
+export function idQueries(database: Database): (query: IdsAsked) => IdsFound {
   const range = (table: string, tenant = `(SELECT tenant FROM session WHERE number = ${table}.session)`) =>
     database.prepare(`SELECT id, ${tenant} AS tenant FROM ${table} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?`);
   // In the order of their ids. Ids of sessions and processes begin with their tenant.
@@ -37,7 +37,7 @@ export function idQueries(database: Database): (asked: IdsAsked) => IdsFound {
   };
 }
 
-/** The prefix that both imply. Undefined: no id has both. */
+/** The prefix that satisfies both. Undefined: no id can have both. */
 function longer(one: string, other: string): string | undefined {
   if (one.startsWith(other)) return one;
   return other.startsWith(one) ? other : undefined;

@@ -1,4 +1,4 @@
-// How SQLite goes about our queries: none may take longer because a log has become long.
+// SQLite's plans for our queries: no query may take longer because a log has become long.
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import type { Database } from "./database.ts";
@@ -7,20 +7,20 @@ import { queries } from "./log-reader.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { Statements } from "./statements.ts";
 
-/** In memory, for all of them: it goes with the program. */
+/** One in-memory database for all tests. */
 const database = new DatabaseSync(":memory:");
 migrate(database, MIGRATIONS);
 
 describe("the plan of a query", () => {
   const asked = prepared();
 
-  it.each(asked)("neither walks through a table nor sorts: %s", (sql) => {
+  it.each(asked)("neither scans a table nor sorts: %s", (sql) => {
     const plan = planOf(sql);
     expect(plan.filter((step) => /TEMP B-TREE|AUTOMATIC/.test(step))).toEqual([]);
     expect(plan.filter((step) => /^SCAN (run|call|process|event|session|snapshot)\b/.test(step))).toEqual([]);
   });
 
-  it("finds what has no outcome by the indexes that hold nothing else", () => {
+  it("uses the partial indexes for runs and processes without an outcome", () => {
     const found = asked.filter((sql) => sql.includes("outcome IS NULL"));
     expect(found).toHaveLength(2);
     for (const sql of found) {

@@ -1,4 +1,5 @@
-// The queries, each on one consistent state of the file. In the reader's thread: a large page delays no commit.
+// The queries, each on one consistent state of the file. They run in the reader's thread, so a large page delays no
+// commit.
 
 import type { StatementSync } from "node:sqlite";
 import { PAGE_CHARS_MAX } from "../../core/limits.ts";
@@ -12,7 +13,7 @@ import { LOG_END, UPDATED_AT } from "./log-end.ts";
 import { memoQuery } from "./memo-table.ts";
 import { type UpkeepVerbs, upkeepQueries } from "./upkeep-reader.ts";
 
-/** One append: decoded by whoever asked, because texts travel between threads faster than objects. */
+/** One append. The main thread decodes it, because text is transferred between threads faster than objects. */
 export interface EventRow {
   readonly seq: Seq;
   readonly count: number;
@@ -56,7 +57,7 @@ export interface StoredSession {
   readonly phase: "open" | "closed";
 }
 
-/** What may be asked of the reader, and what it answers. */
+/** The requests to the reader, and its responses. */
 export interface ReaderVerbs extends UpkeepVerbs {
   load: {
     readonly ask: SessionId;
@@ -91,7 +92,7 @@ export interface ReaderVerbs extends UpkeepVerbs {
     readonly answer: readonly StoredSession[];
   };
   ids: { readonly ask: IdsAsked; readonly answer: IdsFound };
-  /** Sessions with runs or processes that have no outcome, by number, so that they can be gone through in pages. */
+  /** Sessions with runs or processes that have no outcome, by number, for paging. */
   open: {
     readonly ask: { readonly after: number; readonly limit: number };
     readonly answer: readonly { readonly number: number; readonly id: SessionId }[];
@@ -121,7 +122,7 @@ export function queries(database: Database, file = ""): Answers {
     AND requested_at < ? ORDER BY requested_at DESC LIMIT ?`);
   const runs = sql(`${run} WHERE run.session = (SELECT number FROM session WHERE id = ?) AND accepted_at < ?
     ORDER BY accepted_at DESC LIMIT ?`);
-  // Both halves come out of their index in order, and are merged: no more is read than the page asks for.
+  // Both halves are read in index order and merged: no more rows are read than the page needs.
   const open = sql(`SELECT open.number, session.id FROM (
       SELECT session AS number FROM run WHERE phase <> 'settled' AND session > $after
       UNION SELECT session FROM process WHERE outcome IS NULL AND session > $after
@@ -139,7 +140,7 @@ export function queries(database: Database, file = ""): Answers {
       const after = kept === undefined ? 0 : Number(kept.seq);
       const head = Number(found.head);
       const lane = kept === undefined ? null : String(kept.data);
-      if (lane !== null) requireSum(sumIn(kept), sumOf([session, after], lane), `the snapshot of ${session}`);
+      if (lane !== null) requireSum(checksumIn(kept), sumOf([session, after], lane), `the snapshot of ${session}`);
       return { head, snapshot: lane, after, rows: allRows(log, after, head), memos };
     },
     read: ({ session, after, limit }) => {
@@ -182,9 +183,9 @@ function sessionQueries(sql: (text: string) => StatementSync): Pick<Answers, "se
   };
   return {
     session: (id) => orNull(sessionById.get(id), storedSession),
-    sessions: (asked) => {
-      const { limit, tenant } = asked;
-      const [ordered, cursor] = asked.order === "newest" ? [newest, asked.before] : [oldest, asked.after];
+    sessions: (query) => {
+      const { limit, tenant } = query;
+      const [ordered, cursor] = query.order === "newest" ? [newest, query.before] : [oldest, query.after];
       const from = cursor ?? null;
       const page = { from, limit };
       const found = tenant === undefined ? ordered.all.all(page) : ordered.tenant.all({ ...page, tenant });
@@ -196,9 +197,9 @@ function sessionQueries(sql: (text: string) => StatementSync): Pick<Answers, "se
 const orNull = <A>(found: unknown, stored: (found: unknown) => A): A | null =>
   found === undefined ? null : stored(found);
 
-const sumIn = (found: unknown): number | null => (found as { readonly sum: number | null }).sum;
+const checksumIn = (found: unknown): number | null => (found as { readonly sum: number | null }).sum;
 
-/** A row without its sums, once they have been looked at. */
+/** A row without its checksums, after they were verified. */
 function storedRun(found: unknown): StoredRun {
   const { sum, ...run } = found as StoredRun & { readonly sum: number | null };
   requireSum(sum, sumOf([run.id, run.acceptedAt, run.key, run.content]), run.id);
@@ -224,7 +225,10 @@ interface Log {
   readonly rows: StatementSync;
 }
 
-/** Appends from a position on, until there are enough events or enough text. Each begins where the last one ends. */
+/**
+ * Appends from a position on, until there are enough events or enough text. Each must start where the previous one
+ * ends.
+ */
 function pageOf(log: Log, { after, limit }: { after: Seq; limit: number }): EventRow[] {
   const found: EventRow[] = [];
   let last = after;
@@ -244,7 +248,7 @@ function pageOf(log: Log, { after, limit }: { after: Seq; limit: number }): Even
   return found;
 }
 
-/** Everything from a position to the head. What a load folds is bounded by the distance of snapshots. */
+/** Everything from a position to the head. Snapshots limit how much a load folds. */
 function allRows(log: Log, after: Seq, head: Seq): EventRow[] {
   const found: EventRow[] = [];
   for (let last = after; last < head; ) {

@@ -63,10 +63,10 @@ describe("a group of appends", () => {
   });
 });
 
-describe("an append that cannot be", () => {
+describe("an append that fails", () => {
   const good = batch("ses_b", 0, [created("ses_b")]);
 
-  it("G14: fails alone, in one attempt if it came alone, and costs neither the connection nor the reserve", () => {
+  it("G14: fails alone, in one attempt if it came alone, and keeps the connection and the reserve", () => {
     const { writer, counts } = counted();
     append(writer, batch(SES, 0, [created(SES), accepted("run_1"), settled("run_1")]));
     for (const event of [settled("run_1"), settled("run_none")]) {
@@ -82,7 +82,7 @@ describe("an append that cannot be", () => {
     writer.close();
   });
 
-  it("G28: because the file is damaged is not tried again", () => {
+  it("G28: because the file is damaged is not retried", () => {
     const { writer, counts } = counted((statement) => {
       statement.run = () => {
         throw Object.assign(new Error("malformed"), { errcode: 11 });
@@ -94,7 +94,7 @@ describe("an append that cannot be", () => {
     writer.close();
   });
 
-  it("G28: because the disk fails is told what the disk has said", () => {
+  it("G28: because the disk fails returns the disk's error", () => {
     const { writer, file } = counted((statement) => {
       statement.run = () => {
         throw Object.assign(new Error("disk I/O error"), { errcode: 10 });
@@ -105,7 +105,7 @@ describe("an append that cannot be", () => {
     writer.close();
   });
 
-  it("G28: because the disk is full spends the reserve for what has begun, and never for something new", () => {
+  it("G28: because the disk is full spends the reserve to end what has started, and never for something new", () => {
     let full = false;
     const { writer, counts } = counted((statement) => {
       const run = statement.run.bind(statement);
@@ -124,7 +124,7 @@ describe("an append that cannot be", () => {
     writer.close();
   });
 
-  /** A writer that counts what it does, and whose inserts of events may be changed. */
+  /** A writer that counts its actions, and whose inserts of events can be changed. */
   function counted(change: (insert: StatementSync) => void = () => undefined) {
     const file = join(directory, "belay.db");
     const counts = { begun: 0, connections: 0, spent: 0 };
@@ -150,8 +150,8 @@ describe("an append that cannot be", () => {
   }
 });
 
-describe("a lock of another program", () => {
-  it("is waited for once for a whole group, not once for each append", {
+describe("another program's lock", () => {
+  it("is waited for once per group, not once per append", {
     meta: { id: "G28/lock-waited-once-per-group" },
   }, () => {
     let begun = 0;
@@ -177,7 +177,7 @@ describe("a lock of another program", () => {
 });
 
 describe("a full disk", () => {
-  it("G28: fails what does not fit as full, writes nothing of it, and goes on when there is room again", {
+  it("G28: fails what does not fit as full, writes nothing of it, and recovers when there is space again", {
     meta: { id: "G28/writer-recovers-from-full-disk" },
   }, () => {
     let database: Database | undefined;
@@ -201,14 +201,14 @@ describe("a full disk", () => {
   const mounted = canMount();
   const otherwise = mounted ? "" : " (skipped: may not mount)";
 
-  it.skipIf(!mounted)(`G28: leaves room for the outcomes of live runs, refuses new ones${otherwise}`, () => {
+  it.skipIf(!mounted)(`G28: leaves space for the outcomes of live runs, refuses new ones${otherwise}`, () => {
     onSmallDisk((writer, fill) => {
       append(writer, batch(SES, 0, [created(SES), accepted("run_1"), ...started("run_1")]));
       const makeRoom = fill();
       const next = batch(SES, 4, [accepted("run_2", { text: "x".repeat(20_000) })]);
       expect(append(writer, next)).toMatchObject([{ kind: "failed", code: "store_full" }]);
       expect(existsSync(join(directory, "belay.db.reserve"))).toBe(true);
-      // Enough of them that they cannot all fit into what was left over.
+      // Enough runs that their outcomes do not all fit into the remaining space.
       const pieces = Array.from({ length: 20 }, (_, index) => batch(SES, 4 + index, [said("y".repeat(4_000))]));
       expect(append(writer, ...pieces).map((one) => one.kind)).toEqual(pieces.map(() => "appended"));
       expect(append(writer, batch(SES, 24, [settled("run_1")]))).toEqual([appended(25)]);
@@ -218,12 +218,12 @@ describe("a full disk", () => {
     });
   });
 
-  it.skipIf(!mounted)(`G28: leaves room for ends from which a run follows, refuses new processes${otherwise}`, () => {
+  it.skipIf(!mounted)(`G28: leaves space for ends from which a run follows, refuses new processes${otherwise}`, () => {
     onSmallDisk((writer, fill) => {
       const begun = [accepted("run_1"), ...started("run_1"), processRequested(SES, 1), processRequested(SES, 2)];
       append(writer, batch(SES, 0, [created(SES), ...begun]));
       const makeRoom = fill();
-      // More than was left over, so that the reserve is spent.
+      // More than the remaining space, so that the reserve is spent.
       expect(append(writer, batch(SES, 6, [said("y".repeat(100_000))]))).toEqual([appended(7)]);
       expect(existsSync(join(directory, "belay.db.reserve"))).toBe(false);
       const next = batch(SES, 7, [processRequested(SES, 3)]);
@@ -242,7 +242,7 @@ describe("a commit that fails in the middle", () => {
   const first = batch(SES, 0, [created(SES)]);
   const second = batch(SES, 1, [accepted("run_1")]);
 
-  it("G28: is answered as appended if it is found in the file", {
+  it("G28: is reported as appended if it is found in the file", {
     meta: { id: "G28/failed-commit-found-in-file" },
   }, () => {
     const disk = failingDisk("after");
@@ -255,7 +255,7 @@ describe("a commit that fails in the middle", () => {
     close();
   });
 
-  it("G28: is made again if it is not, and stands once in the log", {
+  it("G28: is repeated if it is not, and is in the log once", {
     meta: { id: "G28/failed-commit-retried-once" },
   }, () => {
     const disk = failingDisk("before");
@@ -267,7 +267,7 @@ describe("a commit that fails in the middle", () => {
     close();
   });
 
-  it("G28: is answered as unavailable while the disk keeps failing, and the next append works by itself", () => {
+  it("G28: is reported as unavailable while the disk keeps failing, and the next append recovers", () => {
     const disk = failingDisk("before");
     const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
@@ -277,7 +277,7 @@ describe("a commit that fails in the middle", () => {
     close();
   });
 
-  it("G28: is answered as unavailable if nobody can look, and never written twice", {
+  it("G28: is reported as unavailable if the file cannot be read, and never written twice", {
     meta: { id: "G28/unverifiable-commit-unavailable" },
   }, () => {
     const disk = failingDisk("after");
@@ -292,7 +292,7 @@ describe("a commit that fails in the middle", () => {
   });
 });
 
-describe("a commit that has failed, and may have happened", () => {
+describe("a commit that has failed, and may have taken effect", () => {
   const first = batch(SES, 0, [created(SES)]);
   const second = batch(SES, 1, [accepted("run_1")]);
   const question = batch(SES, 2, []);
@@ -302,7 +302,7 @@ describe("a commit that has failed, and may have happened", () => {
     message: `It is not known whether the last appends to ${join(directory, "belay.db")} are durable.`,
   });
 
-  it("G28: is looked for by the last append that has events", () => {
+  it("G28: is looked up by the last append that has events", () => {
     const disk = failingDisk("after");
     const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first);
@@ -313,7 +313,7 @@ describe("a commit that has failed, and may have happened", () => {
     close();
   });
 
-  it("G28: is made again where it has no events that could be looked for", () => {
+  it("G28: is repeated if it has no events to look up", () => {
     const disk = failingDisk("before");
     const { writer, close } = openFile(join(directory, "belay.db"), { open: disk.open });
     append(writer, first, second);
@@ -326,7 +326,7 @@ describe("a commit that has failed, and may have happened", () => {
     close();
   });
 
-  it("G28: is not believed in while it cannot be moved into the file, and each of the group is told so", () => {
+  it("G28: is reported as unavailable, for each append of the group, while the checkpoint fails", () => {
     const disk = failingDisk("after");
     let busy = 1;
     const open = prepared(disk.open, "wal_checkpoint", (statement) => {
@@ -353,7 +353,7 @@ describe("a commit that has failed, and may have happened", () => {
 });
 
 describe("a probe", () => {
-  it("resolves while something new can be written, and writes no facts", () => {
+  it("resolves while something new can be written, and writes no events", () => {
     const { writer, close } = openFile(join(directory, "belay.db"));
     append(writer, batch(SES, 0, [created(SES)]));
     writer.probe();
@@ -362,7 +362,7 @@ describe("a probe", () => {
     close();
   });
 
-  it("G28: tells of a disk that has no room left for something new", () => {
+  it("G28: fails on a disk without space for something new", () => {
     const file = join(directory, "belay.db");
     let room = true;
     let tight = false;
@@ -384,7 +384,7 @@ describe("a probe", () => {
     writer.close();
   });
 
-  it("G28: tells of a disk that fails, and of a lock, and is well by itself once they have gone", () => {
+  it("G28: fails while the disk fails or is locked, and recovers afterwards", () => {
     let errcode: number | undefined;
     const counted = counting();
     const open = prepared(counted.open, "UPDATE store SET epoch = epoch + 1", (statement) => {
@@ -412,7 +412,7 @@ describe("a probe", () => {
 });
 
 describe("a trim that fails", () => {
-  it("forgets nothing, says why, and leaves the writer fit for use", () => {
+  it("removes nothing, throws the reason, and leaves the writer usable", () => {
     let failing = true;
     const counted = counting();
     const open = prepared(counted.open, "DELETE FROM event", (statement) => {
@@ -433,7 +433,7 @@ describe("a trim that fails", () => {
     failing = false;
     expect(writer.trim(SES, 2)).toMatchObject({ kept: 2, removed: 1 });
     expect(kept()).toBe(2);
-    // The first append holds what is kept, and stays.
+    // The first append contains the first kept event, and stays.
     expect(logged(writer)).toBe(4);
     expect(writer.trim(SES, 4)).toMatchObject({ kept: 4, removed: 2 });
     expect(logged(writer)).toBe(1);
@@ -441,7 +441,7 @@ describe("a trim that fails", () => {
   });
 });
 
-/** Connections, and how many there were. */
+/** Connections, and their number. */
 function counting() {
   const counted = {
     connections: 0,
@@ -453,7 +453,7 @@ function counting() {
   return counted;
 }
 
-/** Connections of which the statements that have `part` in them are changed. */
+/** Connections whose statements that contain `part` are changed. */
 function prepared(open: (path: string) => Database, part: string, change: (statement: StatementSync) => void) {
   return (path: string): Database => {
     const database = open(path);
@@ -468,7 +468,7 @@ function prepared(open: (path: string) => Database, part: string, change: (state
 
 const said = (text: string): Event => ({ type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text });
 
-/** A store on a disk of its own, which `fill` leaves no room on; its answer makes room again. Gone afterwards. */
+/** A store on its own disk, which `fill` fills; its result frees space again. Removed afterwards. */
 function onSmallDisk(act: (writer: LogWriter, fill: () => () => void) => void): void {
   const filler = join(directory, "filler");
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", directory]);
@@ -487,7 +487,7 @@ function onSmallDisk(act: (writer: LogWriter, fill: () => () => void) => void): 
   }
 }
 
-/** A disk whose commits fail when told to: before anything was written, or after all was. */
+/** A disk whose commits fail when told to: before anything was written, or after everything was. */
 function failingDisk(when: "before" | "after") {
   let failures = 0;
   let gone = false;
@@ -533,7 +533,7 @@ function canMount(): boolean {
     execFileSync("umount", [probe], { stdio: "ignore" });
     return true;
   } catch {
-    // No right to, or no such file system: the caller skips, and says so.
+    // Not permitted here, or no such file system: the caller skips, and says so.
     return false;
   } finally {
     rmSync(probe, { recursive: true, force: true });
@@ -541,7 +541,7 @@ function canMount(): boolean {
 }
 
 describe("a session that is deleted", () => {
-  it("goes in steps, and its pages are given back to the file system", () => {
+  it("is removed in steps, and its pages are returned to the file system", () => {
     const file = join(directory, "belay.db");
     const { writer, close } = openFile(file);
     const text = "x".repeat(2_000);

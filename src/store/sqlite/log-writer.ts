@@ -1,11 +1,12 @@
-// The only writer of a file. Everything in here is synchronous, in the writer's thread.
+// The only writer of a file. Everything here is synchronous, in the writer's thread.
 //
 // Invariants
-// 1. A group of appends is one transaction. If one of them cannot be, the group is taken back and each is tried alone:
-//    only the bad one fails.
-// 2. What is answered is true. When a commit fails in the middle, the connection is thrown away and the file is asked.
-// 3. Nothing is answered as written unless the file is still there, under its one name, and ours.
-// 4. Heads in memory are those of committed appends; those of the transaction that is going on stand aside.
+// 1. A group of appends is one transaction. If one of them fails, the group is rolled back and each is retried alone,
+//    so that only the bad one fails.
+// 2. Results are true. When a commit fails in the middle, the connection is dropped and the file is read to find out.
+// 3. No append is reported as written unless the file is still at its path, under one name, and owned by this
+//    program.
+// 4. Cached heads are those of committed appends; those of the current transaction are kept apart.
 import { ControlError } from "../../core/errors.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
 import type { StoreTrimmed } from "../../core/model/upkeep.ts";
@@ -28,11 +29,11 @@ interface Standing {
 export interface LogWriterOptions {
   readonly file: string;
   readonly reserve: Pick<Reserve, "hasRoom" | "isTight" | "spend">;
-  /** A connection that is ready for use. Asked for again after trouble. */
+  /** Opens a connection. Called again after an error. */
   readonly connect: () => Database;
-  /** Hears of one session of each commit, once that is durable. */
+  /** Receives one session of each commit, once that is durable. */
   readonly mark?: Pick<LogEndMark, "note" | "forget">;
-  /** Asked before and after each transaction, and in it. */
+  /** Checked before, in and after each transaction. */
   readonly ownership?: Pick<Ownership, "require" | "requireOwner">;
 }
 
@@ -47,25 +48,25 @@ export class LogWriter {
     this.#connected();
   }
 
-  /** Writes a group, and says of each append what became of it. Never throws. */
+  /** Writes a group, and returns the result of each append. Never throws. */
   append(batches: readonly PackedBatch[]): readonly Written[] {
     try {
       return this.#write(batches);
     } catch (error) {
       if (error instanceof TakenOver) return batches.map(() => ({ kind: "fenced" }));
       if (isFinal(error)) return batches.map(() => this.#failed(error));
-      return batches.map((batch) => (batches.length === 1 ? this.#second(batch, error) : this.#alone(batch)));
+      return batches.map((batch) => (batches.length === 1 ? this.#retry(batch, error) : this.#writeAlone(batch)));
     }
   }
 
-  /** Removes events that are not wanted any more, a bounded number of rows. */
+  /** Removes old events, a limited number of rows. */
   trim(session: SessionId, before: Seq): StoreTrimmed {
     return this.#transaction(({ removal }) => removal.trim(session, before));
   }
 
   /** One step of deleting a session. */
   remove(session: SessionId): "more" | "done" | "absent" | "busy" {
-    // Its mark would say that the store has lost what was deleted. In a file that was removed that must stay.
+    // Its mark would claim that the store lost the deleted events. If the file was removed, the mark must stay.
     this.#options.ownership?.require("any");
     this.#options.mark?.forget(session);
     const step = this.#transaction(({ removal }) => removal.remove(session));
@@ -73,7 +74,7 @@ export class LogWriter {
     return step;
   }
 
-  /** Gives unused pages back to the file system, a bounded number. Answers how many bytes are left. */
+  /** Returns unused pages to the file system, a limited number. Returns how many bytes are left. */
   reclaim(): number {
     this.#transaction(({ database }) => database.exec(`PRAGMA incremental_vacuum(${RECLAIM_PAGES})`));
     try {
@@ -100,7 +101,7 @@ export class LogWriter {
     }
   }
 
-  /** Writes a page, to see whether that can be done. Throws what an append would be told. */
+  /** Writes a page to check that writing works. Throws the error that an append would return. */
   probe(): void {
     const { reserve, file, ownership } = this.#options;
     ownership?.require("new");
@@ -126,27 +127,27 @@ export class LogWriter {
     this.#drop();
   }
 
-  #alone(batch: PackedBatch): Written {
+  #writeAlone(batch: PackedBatch): Written {
     try {
-      return this.#one(batch);
+      return this.#writeOne(batch);
     } catch (error) {
-      return this.#second(batch, error);
+      return this.#retry(batch, error);
     }
   }
 
-  /** An append that failed gets another chance where something can be done about the cause. */
-  #second(batch: PackedBatch, error: unknown): Written {
+  /** Retries an append that failed, if something can be done about the cause. */
+  #retry(batch: PackedBatch, error: unknown): Written {
     const trouble = errorKindOf(error);
     const again = trouble === "unclear" || (trouble === "full" && !isNew(batch) && this.#options.reserve.spend());
     if (isFinal(error) || !again) return this.#failed(error);
     try {
-      return this.#one(batch);
+      return this.#writeOne(batch);
     } catch (last) {
       return this.#failed(last);
     }
   }
 
-  #one(batch: PackedBatch): Written {
+  #writeOne(batch: PackedBatch): Written {
     const [written] = this.#write([batch]);
     return written ?? this.#failed(new ControlError("internal", "An append has no answer."));
   }
@@ -162,14 +163,14 @@ export class LogWriter {
       this.#rollBack();
       if (errorKindOf(error) !== "unclear" || error instanceof ControlError) throw error;
       this.#drop();
-      if (answers === undefined || !this.#landed(batches, answers)) throw error;
+      if (answers === undefined || !this.#tookEffect(batches, answers)) throw error;
     }
     this.#requireKept();
     this.#keepHeads();
     return answers;
   }
 
-  /** A transaction of the owner's, in the file that its name leads to. */
+  /** Begins a transaction, after checking that the file is at its path and owned by this program. */
   #begin(statements: Statements): void {
     const { ownership } = this.#options;
     ownership?.require("any");
@@ -177,7 +178,7 @@ export class LogWriter {
     ownership?.requireOwner(statements.owner.get()?.since);
   }
 
-  /** A file that was removed meanwhile has the appends, and nobody knows who will read it. */
+  /** If the file was removed meanwhile, the appends are in it, and it is unknown whether it will be read again. */
   #requireKept(): void {
     try {
       this.#options.ownership?.require("any");
@@ -229,10 +230,11 @@ export class LogWriter {
   }
 
   /**
-   * Whether a commit that failed has happened after all. One append of it tells for all: they were one transaction.
-   * What is found is moved into the database itself, because a sync that has failed once may not be trusted again.
+   * Whether a commit that failed has taken effect after all. One of its appends decides for all: they were one
+   * transaction. Recovered appends are moved into the database itself, because a sync that failed once may not be
+   * trusted again.
    */
-  #landed(batches: readonly PackedBatch[], answers: readonly Written[]): boolean {
+  #tookEffect(batches: readonly PackedBatch[], answers: readonly Written[]): boolean {
     const index = answers.findLastIndex((answer, at) => answer.kind === "appended" && (batches[at]?.count ?? 0) > 0);
     const batch = batches[index];
     if (batch === undefined) return false;
@@ -242,7 +244,7 @@ export class LogWriter {
       if (row?.data !== batch.data || row.at !== batch.at) return false;
       if (statements.checkpoint.get()?.busy === 0) return true;
     } catch {
-      // The disk does not even let us look.
+      // The disk cannot even be read.
     }
     throw unknown(this.#options.file);
   }
@@ -256,7 +258,7 @@ export class LogWriter {
 
   #connected(): Statements {
     if (this.#statements === undefined) {
-      // A connection to a file that is not there would make an empty one.
+      // Connecting to a missing file would create an empty one.
       this.#options.ownership?.require("any");
       this.#statements = orClosed(this.#options.connect(), (database) => new Statements(database));
     }
@@ -272,7 +274,7 @@ export class LogWriter {
     }
   }
 
-  /** Forgets the connection and everything that was learnt through it. */
+  /** Drops the connection and everything cached from it. */
   #drop(): void {
     const statements = this.#statements;
     this.#statements = undefined;
@@ -280,7 +282,7 @@ export class LogWriter {
     try {
       statements?.database.close();
     } catch {
-      // A connection that failed may fail at this too. It is gone either way.
+      // A failed connection may fail to close, too. It is dropped either way.
     }
   }
 
@@ -290,7 +292,7 @@ export class LogWriter {
   }
 }
 
-/** Trouble that trying again at once cannot help: it would only wait once more, or write a second time. */
+/** Errors that an immediate retry cannot fix: it would only wait again, or write twice. */
 function isFinal(error: unknown): boolean {
   const trouble = errorKindOf(error);
   return trouble === "locked" || trouble === "corrupt" || (trouble === "unclear" && error instanceof ControlError);
@@ -300,8 +302,8 @@ const unknown = (file: string): ControlError =>
   new ControlError("unavailable", `It is not known whether the last appends to ${file} are durable.`);
 
 /**
- * Whether a batch begins something, rather than carrying on with what has begun. What ends something does not, also if
- * a run follows from it, as from the result of a process: the end must find its place when the disk is full.
+ * Whether a batch starts something new. A batch that ends something does not, even if a run follows from it, as from
+ * the result of a process: the end must be recorded even when the disk is full.
  */
 const isNew = ({ changes }: PackedBatch): boolean =>
   changes.some(({ type }) => BEGINNINGS.has(type)) && !changes.some(({ type }) => ENDS.has(type));

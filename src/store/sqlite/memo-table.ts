@@ -1,8 +1,8 @@
 // The memos of all sessions, in the writer's transactions.
 //
 // Invariants
-// 1. While the store is open, memos age by a clock that never jumps: a wall clock that is set forward forgets nothing.
-//    Between two openings there is only the wall clock.
+// 1. While the store is open, memos age by a monotonic clock: setting the wall clock forward expires nothing. Between
+//    two openings there is only the wall clock.
 import type { StatementSync } from "node:sqlite";
 import { MEMO_MS, MEMOS_PER_ACTOR_MAX } from "../../core/limits.ts";
 import { type SessionId, tenantOf } from "../../core/model/ids.ts";
@@ -28,7 +28,7 @@ export class MemoTable {
   readonly #drop: StatementSync;
   readonly #expire: StatementSync;
   readonly #newest: StatementSync;
-  /** Added to the clock of this process: the wall clock at the first use, and never before the newest memo. */
+  /** Added to the monotonic clock: the wall clock at the first use, and never before the newest memo. */
   #offset: number | undefined;
 
   constructor(database: Database) {
@@ -44,7 +44,7 @@ export class MemoTable {
     this.#newest = sql("SELECT MAX(at) AS at FROM memo");
   }
 
-  /** The memos that a batch was decided without. */
+  /** The memos that the batch's decision did not know of. */
   recalled({ session, unless, ...sent }: PackedBatch): readonly Memo[] {
     if (unless.length === 0) return [];
     const expired = this.#time(sent) - MEMO_MS;
@@ -54,7 +54,7 @@ export class MemoTable {
     });
   }
 
-  /** The users that would have more memos of prompts than they may. */
+  /** The users who would exceed their limit of prompt memos. */
   crowded({ session, memos, ...sent }: PackedBatch): readonly string[] {
     if (memos.length === 0) return [];
     const expired = this.#time(sent) - MEMO_MS;

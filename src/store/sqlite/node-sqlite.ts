@@ -1,7 +1,7 @@
-// SQLite as Node.js has it. Everything of ours that opens a database takes it from here.
+// Node's SQLite. All code that opens a database imports it from here.
 //
-// Some versions print a warning, when it is loaded, that it is experimental. What we use of it is tested with each of
-// them, so that warning is dropped.
+// Some versions print an experimental warning when it is loaded. The functions used here are tested with each
+// supported version, so that warning is suppressed.
 import type { DatabaseSync as NodeDatabase } from "node:sqlite";
 import { ControlError } from "../../core/errors.ts";
 

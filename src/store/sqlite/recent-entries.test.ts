@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { RecentEntries } from "./recent-entries.ts";
 
-it("remembers the entries that were set last, up to its size, and forgets the oldest", () => {
+it("keeps the entries that were set last, up to its size, and evicts the oldest", () => {
   const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);
@@ -10,7 +10,7 @@ it("remembers the entries that were set last, up to its size, and forgets the ol
   expect([recent.get("a"), recent.get("b"), recent.get("c")]).toEqual([undefined, 2, 3]);
 });
 
-it("takes an entry that is set again for a new one, with its new value", () => {
+it("treats an entry that is set again as new, with its new value", () => {
   const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);
@@ -19,7 +19,7 @@ it("takes an entry that is set again for a new one, with its new value", () => {
   expect([recent.get("a"), recent.get("b"), recent.get("c")]).toEqual([3, undefined, 4]);
 });
 
-it("forgets what it is told to, and has room for another then", () => {
+it("forgets a deleted entry, and has space for another then", () => {
   const recent = new RecentEntries<string, number>(2);
   recent.set("a", 1);
   recent.set("b", 2);

@@ -1,4 +1,4 @@
-// A map that remembers the entries set last, and forgets the others.
+// A map with a maximum size that evicts the entry that was set longest ago.
 
 import { RenewedMap } from "../../core/renewed-map.ts";
 
@@ -15,7 +15,7 @@ export class RecentEntries<K, V> {
   }
 
   set(key: K, value: V): void {
-    // A map keeps the order of insertion: taken out and put in again, an entry is the newest.
+    // A map keeps insertion order: deleting and inserting an entry makes it the newest.
     this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#max) return;

@@ -1,8 +1,8 @@
-// Removing what is not kept any more: events, rows, whole sessions. Each step is small, in a transaction of its caller.
+// Removes old events, rows and whole sessions, in small steps, each in a transaction of its caller.
 //
 // Invariants
 // 1. A log is cut between runs, never within one.
-// 2. Events go before the rows that were derived from them, then its memos, and the session itself goes last.
+// 2. Events are removed before the rows derived from them, then the memos, and the session itself last.
 import type { StatementSync } from "node:sqlite";
 import { REMOVE_ROWS_MAX, RUN_ROWS_KEPT } from "../../core/limits.ts";
 import type { Seq, SessionId } from "../../core/model/ids.ts";
@@ -76,17 +76,17 @@ export class Removal {
     if (found === undefined) return "absent";
     const { number, head } = found;
     if (found.run !== null || found.process !== null) return "busy";
-    // Without its snapshot a log that has lost its beginning could not be loaded, should this not come to its end.
+    // Without its snapshot, a log that has lost its beginning could not be loaded if this deletion is interrupted.
     if (found.snapshot <= head) return "busy";
     if (found.kept <= head) this.#keepFrom.run(head + 1, number);
     if (this.#forget(number, head + 1, head + 1)) return "more";
-    // They are named after it, and would count for the next session of this name.
+    // Memos are stored under the session's id, and would count for the next session with that id.
     if (Number(this.#memos.run(session).changes) === REMOVE_ROWS_MAX) return "more";
     for (const statement of this.#last) statement.run(number);
     return "done";
   }
 
-  /** The latest position up to `before` at which the log may be cut, and what it was that did not allow a later one. */
+  /** The latest position up to `before` at which the log may be cut, and what prevents a later one. */
   #cut({ number, kept, ...found }: Standing, before: Seq): Bound {
     let [cut, limit]: Bound = [before, undefined];
     const bounds: readonly (readonly [Seq | null, StoreTrimmed["limit"]])[] = [
@@ -102,7 +102,7 @@ export class Removal {
     }
   }
 
-  /** Takes away the next rows that nothing refers to. True: there may be more of them. */
+  /** Removes the next rows that nothing refers to. True: there may be more. */
   #forget(number: number, kept: Seq, rowsFrom: Seq): boolean {
     if (Number(this.#events.run({ session: number, before: kept }).changes) === REMOVE_ROWS_MAX) return true;
     return this.#rows.some(
@@ -110,7 +110,7 @@ export class Removal {
     );
   }
 
-  /** The oldest of the newest runs, whose row stays. */
+  /** The position of the oldest run whose row is kept. */
   #oldestRow(number: number): Seq {
     return Number(this.#rowsFrom.get(number)?.first ?? 0);
   }

@@ -1,14 +1,13 @@
-// The tables. Text in a module and not a .sql file, so that it is there after a build too.
+// The tables. SQL in a module instead of a .sql file, so that it is included in the build.
 //
 // Invariants
-// 1. A migration that was released is never changed; a new version is a new entry at the end.
-// 2. What we advertise is a constraint, not a habit: one live run per session, one outcome per run and per process,
-//    one run per key.
+// 1. A released migration is never changed; a new version is a new entry at the end.
+// 2. Guarantees are constraints: one live run per session, one outcome per run and per process, one run per key.
 
-/** "BLAY", in the header of every file that is ours. */
+/** "BLAY", in the header of every Belay store. */
 export const APPLICATION_ID = 0x424c4159;
 
-/** Entry `n` leads from version `n` to `n + 1`. */
+/** Entry `n` migrates version `n` to `n + 1`. */
 export type Migrations = readonly string[];
 
 // @fault two-outcomes:trigger
@@ -102,7 +101,7 @@ BEGIN
 END;
 `;
 
-/** Whose a session is, read off its id, so that a list of theirs costs nothing of what others have. */
+/** The tenant of a session, derived from its id, so that listing a tenant's sessions reads no others. */
 const VERSION_2 = `
 ALTER TABLE session ADD COLUMN tenant TEXT GENERATED ALWAYS AS
   (CASE WHEN instr(id, '.') > 0 THEN substr(id, 5, instr(id, '.') - 5) END) VIRTUAL;
@@ -110,12 +109,12 @@ ALTER TABLE session ADD COLUMN tenant TEXT GENERATED ALWAYS AS
 CREATE INDEX session_of_tenant ON session (tenant, number) WHERE tenant IS NOT NULL;
 `;
 
-/** Where a session works. Those of before have no directory of their own. */
+/** The working directory of a session. Earlier sessions have none. */
 const VERSION_3 = `
 ALTER TABLE session ADD COLUMN cwd TEXT;
 `;
 
-/** Checksums, so that damage to a text is noticed. Rows of before have none. */
+/** Checksums, so that damage to text is detected. Earlier rows have none. */
 const VERSION_4 = `
 ALTER TABLE session ADD COLUMN sum INTEGER;
 ALTER TABLE event ADD COLUMN sum INTEGER;
@@ -127,8 +126,8 @@ ALTER TABLE process ADD COLUMN outcome_sum INTEGER;
 `;
 
 /**
- * An index of the calls of a session, so that it can be deleted without reading those of others; and what a session
- * remembers besides its log, by the id of the session, because that may not exist yet.
+ * An index of a session's calls, so that it can be deleted without reading those of others; and memos, by the id of
+ * their session, which may not exist yet.
  */
 const VERSION_5 = `
 CREATE INDEX call_of_session ON call (session, settled_at);

@@ -9,7 +9,7 @@ const LOCKED = "Another program is writing to a.db.";
 const DAMAGED = "a.db is damaged: it said so.";
 const UNUSABLE = "a.db cannot be used: it said so.";
 
-describe("what SQLite says", () => {
+describe("errors of SQLite", () => {
   it.each<readonly [string, unknown, SqliteErrorKind, ControlCode, string]>([
     ["busy", said(5), "locked", "store_locked", LOCKED],
     ["busy, while a log is taken back", said(5 | (1 << 8)), "locked", "store_locked", LOCKED],
@@ -32,7 +32,7 @@ describe("what SQLite says", () => {
   });
 });
 
-describe("what the store has said already", () => {
+describe("errors of the store", () => {
   it.each<readonly [ControlCode, SqliteErrorKind]>([
     ["internal", "breach"],
     ["store_full", "full"],

@@ -1,10 +1,10 @@
-// What SQLite says, in the words of the store. The five kinds differ in what may be claimed afterwards.
+// Maps SQLite's errors to the store's. The five kinds differ in what is known about the write.
 import { ControlError } from "../../core/errors.ts";
 
 /**
- * - `breach`: the append contradicts what is stored. Only it is refused.
+ * - `breach`: the append contradicts stored data. Only this append is refused.
  * - `full`, `locked`, `corrupt`: nothing was written.
- * - `unclear`: the disk failed in the middle, so somebody has to look.
+ * - `unclear`: the disk failed in the middle, so the file has to be read to find out.
  */
 export type SqliteErrorKind = "breach" | "full" | "locked" | "corrupt" | "unclear";
 
@@ -16,7 +16,7 @@ const CONSTRAINT = 19;
 const NOT_A_DATABASE = 26;
 
 export function errorKindOf(thrown: unknown): SqliteErrorKind {
-  if (thrown instanceof ControlError) return troubleOfCode(thrown);
+  if (thrown instanceof ControlError) return kindOfCode(thrown);
   switch (primaryCode(thrown)) {
     case CONSTRAINT:
       return "breach";
@@ -33,28 +33,28 @@ export function errorKindOf(thrown: unknown): SqliteErrorKind {
   }
 }
 
-/** The same as an error for callers, who are told the file and what SQLite said. */
+/** The error for callers, with the file and SQLite's message. */
 export function storeError(thrown: unknown, file: string): ControlError {
   if (thrown instanceof ControlError) return thrown;
-  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
   switch (errorKindOf(thrown)) {
     case "breach":
-      return new ControlError("internal", `The store refused facts that contradict it: ${said}.`, { cause: thrown });
+      return new ControlError("internal", `The store refused facts that contradict it: ${message}.`, { cause: thrown });
     case "full":
       return fullError(file, thrown);
     case "locked":
       return new ControlError("store_locked", `Another program is writing to ${file}.`, { cause: thrown });
     case "corrupt":
-      return new ControlError("store_corrupt", `${file} is damaged: ${said}.`, { cause: thrown });
+      return new ControlError("store_corrupt", `${file} is damaged: ${message}.`, { cause: thrown });
     case "unclear":
-      return new ControlError("unavailable", `${file} cannot be used: ${said}.`, { cause: thrown });
+      return new ControlError("unavailable", `${file} cannot be used: ${message}.`, { cause: thrown });
   }
 }
 
 export const fullError = (file: string, cause?: unknown): ControlError =>
   new ControlError("store_full", `There is no space left for ${file}.`, { cause });
 
-function troubleOfCode({ code }: ControlError): SqliteErrorKind {
+function kindOfCode({ code }: ControlError): SqliteErrorKind {
   switch (code) {
     case "internal":
       return "breach";
@@ -70,7 +70,7 @@ function troubleOfCode({ code }: ControlError): SqliteErrorKind {
   }
 }
 
-/** The low byte is the code everybody knows; the rest says more than we need. */
+/** The low byte is the primary code; the rest is not needed here. */
 function primaryCode(thrown: unknown): number | undefined {
   if (!(thrown instanceof Error) || !("errcode" in thrown) || typeof thrown.errcode !== "number") return undefined;
   return thrown.errcode & 0xff;

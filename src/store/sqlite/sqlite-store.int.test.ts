@@ -54,7 +54,7 @@ storeContract("the SQLite store", async () => {
 });
 
 describe("opening a file again", () => {
-  it("memos that have expired while it was closed make room", async () => {
+  it("expires memos by the time that it was closed", async () => {
     const file = freshFile();
     const memo = (key: string) => keep({ kind: "prompt", key, actor: "ann", reason: { kind: "user" } });
     const full = Array.from({ length: MEMOS_PER_ACTOR_MAX }, (_, index) => memo(`k${index}`));
@@ -85,13 +85,13 @@ describe("opening a file again", () => {
     await again.close();
   });
 
-  it("G1: a file of before there were directories keeps its sessions, and takes new ones", async () => {
+  it("G1: a file from before working directories keeps its sessions, and accepts new ones", async () => {
     for (const version of [1, 2]) {
       const file = freshFile();
       const older = openDatabase(file);
       migrate(older, MIGRATIONS.slice(0, version));
       expect(() => older.exec("SELECT cwd FROM session")).toThrow("no such column");
-      // As that version wrote it: a log, and a lane that knew of no directories.
+      // As that version wrote it: a log, and a lane without directories.
       const lane = fold(SES, [created(SES, "Old"), accepted("run_1")]);
       const { cwd: _, ...known } = lane;
       older.exec(`INSERT INTO session (id, created_at, title) VALUES ('${SES}', 7, 'Old');
@@ -111,7 +111,7 @@ describe("opening a file again", () => {
     }
   });
 
-  it("G24: what went on in a process is known, and its session unattended although no run is open", async () => {
+  it("G24: a running process is known, and its session unattended although no run is open", async () => {
     const file = freshFile();
     const first = await openSqliteStore({ file });
     await add(first, SES, 0, [created(SES), processRequested(SES, 1), processRequested(SES, 2)]);
@@ -146,13 +146,13 @@ describe("opening a file again", () => {
   });
 });
 
-describe("a server that has been up for long", () => {
-  it("G26: goes on with higher epochs when its block of them is used up", async () => {
+describe("a server that runs for a long time", () => {
+  it("G26: continues with higher epochs when its block of them is used up", async () => {
     const file = freshFile();
     const store = await openSqliteStore({ file, clock: stopped });
     let last = 0;
     for (let count = 0; count < EPOCH_BLOCK + 2; count += 1) {
-      // A lease of no time is anybody's at once.
+      // A lease of 0 ms expires at once.
       const claim = await store.claim(SES, count % 2 === 0 ? "wrk_a" : "wrk_b", 0);
       const epoch = claim.kind === "claimed" ? claim.epoch : 0;
       if (epoch <= last) throw new Error(`${epoch} after ${last}`);
@@ -182,7 +182,7 @@ describe("a second server", () => {
     await (await openSqliteStore({ file })).close();
   });
 
-  it("is refused also if it comes by another name of the file", async () => {
+  it("is refused even if it uses another path to the file", async () => {
     const file = freshFile();
     const store = await openSqliteStore({ file });
     symlinkSync(file, `${file}.link`);
@@ -190,7 +190,7 @@ describe("a second server", () => {
     await store.close();
   });
 
-  it("is refused from another process, and let in as soon as the first was killed", {
+  it("is refused from another process, and accepted as soon as the first was killed", {
     meta: { id: "G26/lock-freed-by-kill" },
   }, async () => {
     const file = freshFile();
@@ -205,7 +205,7 @@ describe("a second server", () => {
 });
 
 describe("a crash", () => {
-  it("G1: kill -9 loses nothing that was answered", {
+  it("G1: kill -9 loses nothing that was acknowledged", {
     timeout: 60_000,
     meta: { id: "G1/kill-loses-no-append" },
   }, async () => {
@@ -230,7 +230,7 @@ describe("a crash", () => {
     }
   });
 
-  it("a program that forgot to close ends by itself, after what it had asked for was written", async () => {
+  it("a program that does not close the store ends, after its appends were written", async () => {
     const file = freshFile();
     const child = run(`(await openSqliteStore({ file })).append(create("ses_a"));`, file);
     expect(await once(child, "exit")).toEqual([0, null]);
@@ -239,14 +239,14 @@ describe("a crash", () => {
     await store.close();
   });
 
-  it("of a thread makes its requests unavailable, and the next one starts another", async () => {
+  it("of a thread rejects its requests as unavailable, and the next one starts another", async () => {
     const thread = new Thread<{ open: { ask: null; answer: number } }>("writer", undefined);
     await refusedAs("unavailable", thread.request("open", null));
     expect(thread.started).toBe(false);
     await refusedAs("unavailable", thread.request("open", null));
   });
 
-  it("of the writer frees the file, so that the next request can open it again", async () => {
+  it("of the writer releases the file, so that the next request can open it again", async () => {
     const broken = { ask: null, answer: null };
     const thread = new Thread<{ open: typeof broken; append: typeof broken }>("writer", { file: freshFile() });
     await thread.request("open", null);
@@ -257,8 +257,8 @@ describe("a crash", () => {
   });
 });
 
-describe("another program that holds the file", () => {
-  it("G28: makes appends fail as locked, reads go on, and all is well once it has gone", {
+describe("another program that locks the file", () => {
+  it("G28: makes appends fail as locked while reads work, and all is well once it has gone", {
     timeout: 20_000,
     meta: { id: "G28/locked-file-fails-appends" },
   }, async () => {
@@ -278,7 +278,7 @@ describe("another program that holds the file", () => {
 });
 
 describe("the database itself", () => {
-  it("G4, G14: cannot hold two live runs of a session, nor change an outcome, nor settle without one", {
+  it("G4, G14: cannot store two live runs of a session, nor change an outcome, nor settle without one", {
     meta: { id: "G14/database-guards-outcomes" },
   }, async () => {
     const file = freshFile();
@@ -327,7 +327,7 @@ const APPENDER = `
     say(head + 1);
   }`;
 
-/** Runs a program with a store at hand in a process of its own. */
+/** Runs a program with an open store in its own process. */
 function run(program: string, file: string): ChildProcess {
   const prelude = `
     import { writeSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The SQL of the writer, prepared once for each connection.
+// The writer's SQL, prepared once per connection.
 import type { StatementSync } from "node:sqlite";
 import { ControlError } from "../../core/errors.ts";
 import type { RunId, Seq, SessionId } from "../../core/model/ids.ts";
@@ -52,14 +52,14 @@ export class Statements {
       "SELECT at, data FROM event WHERE session = (SELECT number FROM session WHERE id = ?) AND seq = ?",
     );
     this.checkpoint = sql("PRAGMA wal_checkpoint(TRUNCATE)");
-    // Changed and not merely set: SQLite writes no page that would be the same. Epochs only have to rise.
+    // Increments instead of setting: SQLite writes no page whose contents are unchanged. Epochs only have to rise.
     this.touch = sql("UPDATE store SET epoch = epoch + 1 WHERE id = 1");
     this.owner = sql("SELECT owner_since AS since FROM store WHERE id = 1");
     this.removal = new Removal(database);
     this.#insertSession = sql("INSERT INTO session (id, created_at, title, cwd, sum) VALUES (?, ?, ?, ?, ?)");
     this.#closeSession = sql("UPDATE session SET phase = 'closed' WHERE number = ?");
     this.#insertRun = sql("INSERT INTO run (id, session, accepted_at, key, content, sum) VALUES (?, ?, ?, ?, ?, ?)");
-    // Most runs start in the batch that accepts them: one row written once, and not twice.
+    // Most runs start in the batch that accepts them: their row is written once instead of twice.
     this.#insertLiveRun = sql(
       "INSERT INTO run (id, session, phase, accepted_at, key, content, sum) VALUES (?, ?, 'live', ?, ?, ?, ?)",
     );
@@ -75,7 +75,7 @@ export class Statements {
     );
   }
 
-  /** Changes the rows that follow from a batch. Answers the number of its session. */
+  /** Changes the rows that follow from a batch. Returns the number of its session. */
   project(number: number | undefined, batch: PackedBatch): number {
     let session = number;
     for (const [index, change] of batch.changes.entries()) {
@@ -94,7 +94,10 @@ export class Statements {
     return required(session, batch.session);
   }
 
-  /** The keys of this batch that have a run already. Looked up in its transaction, so no other batch fails for them. */
+  /**
+   * The keys of this batch that already have a run. Checked in its transaction, so that no other batch of the group
+   * fails.
+   */
   takenKeys(session: number, { changes, memos }: PackedBatch): readonly KeyedRun[] {
     const accepted = changes.flatMap(({ type, first }) => (type === "insert-run" && first !== null ? first : []));
     const runs: KeyedRun[] = [];

@@ -1,4 +1,4 @@
-// The queries of retention: how old and how large sessions are, a bounded number of rows at a time.
+// The queries of retention: age and size of sessions, a limited number of rows at a time.
 import { statSync } from "node:fs";
 import type { StatementSync } from "node:sqlite";
 import type { Seq, SessionId } from "../../core/model/ids.ts";

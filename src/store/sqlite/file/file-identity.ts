@@ -1,4 +1,4 @@
-// Which file a name leads to, and which program has it.
+// Detects whether a path still refers to the same file or directory, and names the program that owns a store.
 import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from "node:fs";
 
 export class FileIdentity {
@@ -13,7 +13,7 @@ export class FileIdentity {
     this.#ino = ino;
   }
 
-  /** The file as it is now, if its name still leads to it. */
+  /** The file's current state, if its path still refers to it. */
   look(): BigIntStats | "removed" | "replaced" {
     const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
     if (found === undefined) return "removed";
@@ -21,7 +21,7 @@ export class FileIdentity {
   }
 }
 
-/** A directory that is kept open, so that one that was renamed can be told from one that was removed. */
+/** A directory that is kept open, to distinguish a rename from a removal. */
 export class HeldDirectory {
   readonly #path: string;
   readonly #descriptor: number;
@@ -46,6 +46,6 @@ export class HeldDirectory {
 
 export interface Owner {
   readonly pid: number;
-  /** The owner's number: when it opened the file, in ms, and always more than that of the one before. */
+  /** The owner's number: when it opened the file, in ms, and always greater than the previous owner's. */
   readonly since: number;
 }

@@ -7,7 +7,7 @@ import { openFile } from "./open-file.ts";
 
 const { statfsSync } = fs;
 
-/** What the system says of every place from now on. */
+/** The file system type that every path has from now on. */
 function says(answer: (path: string) => object): void {
   Object.assign(fs, { statfsSync: answer });
   syncBuiltinESMExports();
@@ -28,12 +28,12 @@ afterEach(() => {
 test.each([
   ["NFS", 0x6969],
   ["CIFS", 0xff534d42],
-  // The same, as a system of 32 bits tells it.
+  // The same, as a 32-bit system reports it.
   ["CIFS", -11317950],
   ["SMB", 0xfe534d42],
   ["Ceph", 0x00c36400],
 ])(
-  "D10: a database on %s is refused before anything is put there",
+  "D10: a database on %s is refused before anything is written there",
   { meta: { id: "store/network-file-system-refused" } },
   (name, type) => {
     saysType(type);
@@ -47,7 +47,9 @@ test.each([
   },
 );
 
-test("D10: whoever knows better opens it all the same", { meta: { id: "store/network-file-system-override" } }, () => {
+test("D10: BELAY_STORE_ANYWHERE=1 opens it all the same", {
+  meta: { id: "store/network-file-system-override" },
+}, () => {
   saysType(0x6969);
   process.env.BELAY_STORE_ANYWHERE = "1";
   openFile(join(directory, "belay.db")).close();
@@ -65,7 +67,7 @@ test.each([
   openFile(join(directory, "belay.db")).close();
 });
 
-test("D10: a place that cannot be asked is no obstacle either", () => {
+test("D10: a file system that cannot be queried is accepted", () => {
   says(() => {
     throw new Error("not permitted");
   });

@@ -1,14 +1,14 @@
-// Whether a file system can be trusted with a database. On one that other machines share, locks and the shared memory
-// of the write-ahead log hold on each machine alone, so two servers could write into one file and damage it. And
-// whether it has room.
+// Checks whether a file system can hold a database. On a network file system, locks and the shared memory of the
+// write-ahead log work on each machine alone, so two servers could write to one file and corrupt it. Also checks for
+// free space.
 import { statfsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import { ROOM_BYTES_MIN } from "../limits.ts";
 
 /**
- * By the number that Linux calls each of them. Other systems have other numbers, and none of these. 9P is not among
- * them: it is how a sandbox shows its own disk, which nobody else shares.
+ * File system types by Linux's magic numbers. Other systems have other numbers, none of them listed here. 9P is not
+ * listed: sandboxes use it for their own disk, which no other machine shares.
  */
 const SHARED: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
@@ -23,10 +23,10 @@ const SHARED: ReadonlyMap<number, string> = new Map([
   [0x47504653, "GPFS"],
 ]);
 
-/** Set to 1 by somebody who knows that their file system keeps its locks, and that nobody else opens the file. */
+/** Set to 1 by users whose network file system has working locks, or who know that no other machine opens the file. */
 const ANYWHERE = "BELAY_STORE_ANYWHERE";
 
-/** Refuses a place that other machines share. */
+/** Refuses a file on a shared file system. */
 export function requireLocal(file: string): void {
   const kind = SHARED.get(kindOf(dirname(resolve(file))));
   if (kind === undefined || process.env[ANYWHERE] === "1") return;
@@ -35,7 +35,10 @@ export function requireLocal(file: string): void {
   });
 }
 
-/** Whether the disk of this file has so little left that something new may not fit. One that does not say has room. */
+/**
+ * Whether the disk has so little free space that a new write may fail. If the system does not report it, there is
+ * space.
+ */
 export function isTight(file: string): boolean {
   try {
     const { bavail, bsize, blocks } = statfsSync(dirname(resolve(file)));
@@ -47,10 +50,10 @@ export function isTight(file: string): boolean {
 
 function kindOf(folder: string): number {
   try {
-    // Unsigned, whichever way a system of 32 bits sees it.
+    // Unsigned, because 32-bit systems return it signed.
     return statfsSync(folder).type >>> 0;
   } catch {
-    // What cannot be looked at is told by whoever opens it.
+    // Opening the file will report this error.
     return 0;
   }
 }

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A file of ours, closed. */
+/** A closed Belay store. */
 function make(): void {
   const database = openDatabase(file);
   migrate(database, MIGRATIONS);
@@ -27,12 +27,12 @@ function make(): void {
   database.close();
 }
 
-describe("whether a file is ours", () => {
+describe("whether a file is a Belay store", () => {
   const notADatabase = { code: "store_corrupt", message: () => `${file} is not a database. It was not touched.` };
   const refused = ({ code, message }: { code: string; message: () => string }): void =>
     expect(() => requireOurs(file, MIGRATIONS)).toThrow(expect.objectContaining({ code, message: message() }));
 
-  it("is told by the whole of its header, and no more than that", () => {
+  it("is read from its complete header", () => {
     requireOurs(file, MIGRATIONS);
     writeFileSync(file, "");
     requireOurs(file, MIGRATIONS);
@@ -48,7 +48,7 @@ describe("whether a file is ours", () => {
     refused(notADatabase);
   });
 
-  it("is told by the number of its program and its version", () => {
+  it("is decided by its application id and its version", () => {
     make();
     const bytes = readFileSync(file);
     const other = Buffer.from(bytes);
@@ -70,7 +70,7 @@ describe("whether a file is ours", () => {
     return header;
   };
 
-  it("is not told by its bytes if a journal says that it was being made when the power went", () => {
+  it("is not decided by its bytes if a journal shows that it was being created at a power cut", () => {
     writeFileSync(file, "half of a page");
     writeFileSync(`${file}-journal`, journal());
     requireOurs(file, MIGRATIONS);
@@ -89,7 +89,7 @@ describe("whether a file is ours", () => {
     refused(notADatabase);
   });
 
-  it("is not asked of SQLite while a journal waits to be taken back: only somebody who writes can do that", () => {
+  it("is not read through SQLite while a journal must be rolled back, which only a writer can do", () => {
     make();
     const writing = openDatabase(file);
     writing.exec("PRAGMA journal_mode = WAL; PRAGMA user_version = 99");
@@ -105,8 +105,8 @@ describe("whether a file is ours", () => {
   });
 });
 
-describe("whether a file is whole", () => {
-  /** Damages the page on which the data of a table begin. */
+describe("whether a file is undamaged", () => {
+  /** Damages the first page of a table. */
   function damage(table: string, sizeAfter: number): void {
     make();
     const database = openDatabase(file);
@@ -139,12 +139,12 @@ describe("whether a file is whole", () => {
     expect(look).toThrow(expect.objectContaining({ message: expect.stringMatching(/damaged|malformed|corrupt/) }));
   });
 
-  it("is not asked of every page of a large file, which would delay the start by seconds", () => {
+  it("is not checked on every page of a large file, which would delay the start by seconds", () => {
     damage("event", large);
     look();
   });
 
-  it("is so if nothing is wrong", () => {
+  it("is true for an undamaged file", () => {
     make();
     look();
     truncateSync(file, large);

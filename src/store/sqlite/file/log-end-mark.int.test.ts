@@ -1,4 +1,4 @@
-// A database that is older than what was recorded in it: noticed by what stands beside it.
+// A database that is older than what was recorded in it, detected by the mark beside it.
 import {
   copyFileSync,
   existsSync,
@@ -40,7 +40,7 @@ function append({ writer }: OpenFile, ...batches: readonly Batch[]): void {
   expect(writer.append(unpackBatches(cells))).toMatchObject(batches.map(() => ({ kind: "appended" })));
 }
 
-/** What is on the disk when a server is killed: all of it, as it is now, in a place of its own. */
+/** A copy of the disk's contents at the time when a server is killed. */
 function killed(files: (name: string) => boolean = () => true): string {
   const place = mkdtempSync(join(directory, "killed-"));
   for (const name of readdirSync(directory)) {
@@ -49,7 +49,7 @@ function killed(files: (name: string) => boolean = () => true): string {
   return join(place, "belay.db");
 }
 
-/** A file with something in it, and something more in its log. */
+/** A file with some data, and more in its write-ahead log. */
 function busy(): OpenFile {
   const first = openFile(file);
   append(first, batch(SES, 0, [created(SES)]));
@@ -69,7 +69,7 @@ const REFUSAL = {
 const OLDER = expect.objectContaining(REFUSAL);
 
 describe("a file", () => {
-  it("D6: without its log is refused, and not touched; with it, it is opened", {
+  it("D6: without its write-ahead log is refused, and not touched; with it, it is opened", {
     meta: { id: "store/file-without-wal-refused" },
   }, async () => {
     busy();
@@ -83,7 +83,7 @@ describe("a file", () => {
     openFile(whole).close();
   });
 
-  it("D6: whose log somebody else has moved into it is whole, and opened", () => {
+  it("D6: whose write-ahead log another program has moved into it is complete, and opened", () => {
     busy();
     const place = killed();
     const tool = new DatabaseSync(place);
@@ -95,19 +95,19 @@ describe("a file", () => {
     opened.close();
   });
 
-  it("D6: that is gone is not made anew as if nothing had been there", {
+  it("D6: that is missing is not created again", {
     meta: { id: "store/missing-file-not-recreated" },
   }, () => {
     busy();
     const gone = killed((name) => name.endsWith(".mark"));
     expect(() => openFile(gone)).toThrow(OLDER);
     expect(existsSync(gone)).toBe(false);
-    // Empty, as somebody leaves it who opens it with another tool.
+    // Empty, as another tool leaves it when it opens it.
     writeFileSync(gone, "");
     expect(() => openFile(gone)).toThrow(OLDER);
   });
 
-  it("D6: that is older and meant is opened once the mark is removed, as the refusal says", () => {
+  it("D6: that is older on purpose is opened once the mark is removed, as the error says", () => {
     busy();
     const bare = killed((name) => !name.endsWith("-wal"));
     rmSync(`${bare}.mark`);
@@ -116,7 +116,7 @@ describe("a file", () => {
     opened.close();
   });
 
-  it("that was closed in order has no mark, and a copy may be put in its place", () => {
+  it("that was closed cleanly has no mark, and a copy may be put in its place", () => {
     const early = join(directory, "early.db");
     const first = openFile(file);
     append(first, batch(SES, 0, [created(SES)]));
@@ -131,7 +131,7 @@ describe("a file", () => {
     openFile(file).close();
   });
 
-  it("of which the session that was recorded last was deleted is no older for it", () => {
+  it("whose last recorded session was deleted is not older", () => {
     const opened = openFile(file, { markEveryMs: 0 });
     left.push(opened);
     const events = [created(SES), accepted("run_1"), settled("run_1")];
@@ -140,7 +140,7 @@ describe("a file", () => {
     openFile(killed()).close();
   });
 
-  it("that was trimmed is no older for it", () => {
+  it("that was trimmed is not older", () => {
     const opened = openFile(file, { markEveryMs: 0 });
     left.push(opened);
     const events = [created(SES), accepted("run_1"), settled("run_1")];
@@ -184,7 +184,7 @@ describe("a file", () => {
 });
 
 describe("a mark", () => {
-  it("is written at once, and then again when it has grown old", () => {
+  it("is written at once, and again when it is outdated", () => {
     const often = new LogEndMark(file, 0);
     often.note(SES, 1);
     expect(readFileSync(mark(), "utf8")).toBe(`1 ${SES}\n`);
@@ -196,7 +196,7 @@ describe("a mark", () => {
     expect(readFileSync(mark(), "utf8")).toBe(`13 ${SES}\n`);
   });
 
-  it("says what was appended last, and nothing of what was refused", () => {
+  it("has the last append, and never one that was refused", () => {
     const opened = busy();
     expect(readFileSync(mark(), "utf8")).toBe(`3 ${SES}\n`);
     const cells: Cell[] = [];

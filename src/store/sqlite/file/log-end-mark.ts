@@ -1,12 +1,12 @@
-// What was recorded last, in a file of its own beside the database. A database whose write-ahead log was taken away, or
-// in whose place an older copy was put, looks whole: by the mark it is known to be older than what was acknowledged.
+// A file beside the database that records the last append. A database that has lost its write-ahead log, or was
+// replaced by an older copy, looks intact; the mark shows that it is older than what was acknowledged.
 //
 // Invariants
-// 1. It never says more than is durable: it is written after the commit that it speaks of.
-// 2. It is not flushed, and may be behind, torn or empty. One that cannot be read says nothing.
-// 3. A database that was closed in order has none: whoever puts a copy in its place then means it.
+// 1. It never claims more than is durable: it is written after the commit.
+// 2. It is not flushed, and may be outdated, torn or empty. An unreadable mark is ignored.
+// 3. A cleanly closed database has none: a copy put in its place is intentional.
 // 4. If it was removed together with an open database, it is written again: the next start must not take the absence
-//    of both for a beginning.
+//    of both for a new store.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import type { Seq, SessionId } from "../../../core/model/ids.ts";
@@ -25,20 +25,20 @@ export class LogEndMark {
   #at = Number.NEGATIVE_INFINITY;
   #last: MarkedEnd | undefined;
 
-  /** `everyMs`: how old it may become while commits go on. */
+  /** `everyMs`: how outdated it may become while commits continue. */
   constructor(file: string, everyMs: number) {
     this.#file = file;
     this.#path = markPath(file);
     this.#everyMs = everyMs;
   }
 
-  /** What the database holds when it is opened. Nothing is written: it is for `restore`. */
+  /** Remembers the last append of the opened database, for `restore`. Writes nothing. */
   begin(database: Database): void {
     const last = database.prepare(`SELECT id, ${LOG_END} AS head FROM session ORDER BY number DESC LIMIT 1`).get();
     if (last !== undefined) this.#last = { session: String(last.id) as SessionId, head: Number(last.head) };
   }
 
-  /** So much of this session is durable. */
+  /** Records that this session is durable up to `head`. */
   note(session: SessionId, head: Seq): void {
     const now = performance.now();
     if (now - this.#at < this.#everyMs) return;
@@ -46,7 +46,7 @@ export class LogEndMark {
     this.#write({ session, head });
   }
 
-  /** The database was removed: writes the mark again if there is none, or one that says nothing. */
+  /** Writes the mark again, after the database was removed, if it is missing or unreadable. */
   restore(): void {
     if (this.#last !== undefined && readMark(this.#file) === undefined) this.#write(this.#last);
   }
@@ -56,11 +56,11 @@ export class LogEndMark {
       writeFileSync(this.#path, `${end.head} ${end.session}\n`);
       this.#last = end;
     } catch {
-      // A disk that is full, or a directory that is gone. What it said before is still true.
+      // The disk is full or the directory is missing. The previous mark is still true.
     }
   }
 
-  /** This session is about to be deleted: a mark that names it would be false. The next commit writes another. */
+  /** Called before this session is deleted: a mark that names it would become false. The next commit writes another. */
   forget(session: SessionId): void {
     if (this.#last?.session !== session) return;
     this.remove();
@@ -72,18 +72,18 @@ export class LogEndMark {
     try {
       rmSync(this.#path, { force: true });
     } catch {
-      // Then it says what is so: the next one finds it in the database.
+      // The mark stays, and is still true: the next start finds the append in the database.
     }
   }
 }
 
-/** Refuses a database that has less than its mark says. To be asked before anything is written to it. */
+/** Refuses a database that lacks what its mark records. Called before anything is written to it. */
 export function requireNewest(database: Database, file: string): void {
   const mark = readMark(file);
   if (mark !== undefined && headOf(database, mark.session) < mark.head) throw older(file);
 }
 
-/** Refuses to make a database anew where one was, and was not closed in order. */
+/** Refuses to create a database in place of one that was not closed cleanly. */
 export function requireThere(file: string): void {
   if (!existsSync(file) && readMark(file) !== undefined) throw older(file);
 }
@@ -98,7 +98,7 @@ function readMark(file: string): { readonly session: string; readonly head: numb
 }
 
 function headOf(database: Database, session: string): number {
-  // A new one has no tables yet.
+  // A new database has no tables yet.
   if (userVersion(database) === 0) return 0;
   return Number(database.prepare(`SELECT ${LOG_END} AS head FROM session WHERE id = ?`).get(session)?.head ?? 0);
 }

@@ -1,7 +1,7 @@
-// Bringing a file to the version this Belay writes.
+// Migrates a file to the current version.
 //
 // Invariants
-// 1. All steps are one transaction: a step that fails, or a crash, leaves the file as it was.
+// 1. All steps are one transaction: a failed step or a crash leaves the file unchanged.
 // 2. A file of a newer version is not touched.
 import { ControlError } from "../../../core/errors.ts";
 import { type Database, userVersion } from "../database.ts";
@@ -20,7 +20,7 @@ export function migrate(database: Database, migrations: Migrations): void {
     try {
       database.exec("ROLLBACK");
     } catch {
-      // A full disk has ended the transaction by itself. What is thrown says so; this would hide it.
+      // A full disk has ended the transaction already. This error would hide the original one.
     }
     throw error;
   }

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-describe("a file that is not for this Belay", () => {
+describe("a file that this Belay cannot use", () => {
   it("of a newer version is refused and not touched", { meta: { id: "G37/newer-file-refused" } }, () => {
     openFile(file).close();
     alter("PRAGMA user_version = 99");
@@ -25,9 +25,9 @@ describe("a file that is not for this Belay", () => {
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
-  it("whose newer version stands in the write-ahead log only is refused and not touched", () => {
+  it("with a newer version in the write-ahead log only is refused and not touched", () => {
     openFile(file).close();
-    // As a crash leaves it: copied while a newer Belay has it open and has not moved the log into the file.
+    // As a crash leaves it: copied while a newer Belay has it open and has not made a checkpoint.
     const newer = new DatabaseSync(file);
     newer.exec("PRAGMA user_version = 99");
     const left = join(directory, "left.db");
@@ -39,7 +39,7 @@ describe("a file that is not for this Belay", () => {
     expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
   });
 
-  it("of another program is refused, not touched, and nothing is put beside it", () => {
+  it("of another program is refused and not touched, and no file is created beside it", () => {
     const foreign = new DatabaseSync(file);
     foreign.exec("CREATE TABLE precious (id INTEGER); INSERT INTO precious VALUES (1)");
     foreign.close();
@@ -49,7 +49,7 @@ describe("a file that is not for this Belay", () => {
     expect(readdirSync(directory)).toEqual([basename(file)]);
   });
 
-  it("of another program is refused and not touched also where a file of ours has been", () => {
+  it("of another program is refused and not touched even beside the files of a former Belay store", () => {
     openFile(file).close();
     rmSync(file);
     const foreign = new DatabaseSync(file);
@@ -71,8 +71,8 @@ describe("a file that is not for this Belay", () => {
   });
 });
 
-describe("a path that leads nowhere", () => {
-  it("is the caller's mistake: a folder that does not exist, and a folder instead of a file", () => {
+describe("an invalid path", () => {
+  it("is an error of the caller: a directory that does not exist, and a directory instead of a file", () => {
     expect(() => openFile(join(directory, "nowhere", "belay.db"))).toThrow(
       expect.objectContaining({ code: "invalid", message: expect.stringContaining("There is no folder") }),
     );
@@ -109,7 +109,7 @@ describe("a damaged file", () => {
 });
 
 describe("migrating", () => {
-  it("keeps a file as it was if a step fails midway", { meta: { id: "store/failed-migration-rolled-back" } }, () => {
+  it("leaves a file unchanged if a step fails midway", { meta: { id: "store/failed-migration-rolled-back" } }, () => {
     openFile(file).close();
     const before = readFileSync(file);
     const database = openDatabase(file);
@@ -117,14 +117,14 @@ describe("migrating", () => {
     expect(() => migrate(database, [...MIGRATIONS, "ALTER TABLE session ADD COLUMN extra TEXT", failing])).toThrow(
       "UNIQUE",
     );
-    // Nothing of it is left going on.
+    // No transaction is left open.
     database.exec("BEGIN; ROLLBACK");
     database.close();
     expect(readFileSync(file).equals(before)).toBe(true);
     openFile(file).close();
   });
 
-  it("says what went wrong, and not that there was nothing left to roll back", {
+  it("throws the original error, and not that there was nothing left to roll back", {
     meta: { id: "store/migration-error-not-masked" },
   }, () => {
     const full = new Error("database or disk is full");
@@ -141,7 +141,7 @@ describe("migrating", () => {
     database.close();
   });
 
-  it("looks at the version again, and writes nothing to a file of this version or a newer one", () => {
+  it("checks the version again, and writes nothing to a file of this version or a newer one", () => {
     openFile(file).close();
     for (const version of [MIGRATIONS.length, 99]) {
       alter(`PRAGMA user_version = ${version}`);
@@ -155,7 +155,7 @@ describe("migrating", () => {
     }
   });
 
-  it("goes on from the version the file has, once", () => {
+  it("continues from the file's version, once", () => {
     openFile(file).close();
     const database = openDatabase(file);
     const next = [...MIGRATIONS, "ALTER TABLE session ADD COLUMN extra TEXT"];
@@ -168,7 +168,7 @@ describe("migrating", () => {
 });
 
 describe("a new file", () => {
-  it("gets what durability needs", { meta: { id: "G1/durable-pragmas-set" } }, () => {
+  it("has the settings that durability needs", { meta: { id: "G1/durable-pragmas-set" } }, () => {
     const opened = openFile(file);
     const pragma = (name: string): unknown =>
       opened.writer.with((database) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);

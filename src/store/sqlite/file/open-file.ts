@@ -1,4 +1,5 @@
-// Opening a file for writing: ours, alone, whole, of this version. In this order, so that a refusal leaves no trace.
+// Opens a file for writing, after checking that it is a Belay store, not in use, undamaged and of a known version.
+// The checks run in this order, so that a refusal leaves no trace.
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
@@ -26,27 +27,27 @@ import { Reserve } from "./reserve.ts";
 
 export interface OpenFile {
   readonly writer: LogWriter;
-  /** Takes a block of epochs that are higher than all before. Answers the one before the first. */
+  /** Reserves a block of epochs that are higher than all before. Returns the epoch before the first one. */
   epochs(): number;
-  /** Throws unless the file is still in its place and ours. Nothing is written to it. */
+  /** Throws unless the file is still in place and owned by this program. Writes nothing. */
   look(): void;
-  /** Throws the same after everything was closed, unless the disk did not let it look. */
+  /** Throws the same after everything was closed, unless the check itself failed. */
   close(): void;
 }
 
 export interface Opening {
-  /** How a connection is made. */
+  /** Opens a connection. */
   readonly open?: (path: string) => Database;
   readonly markEveryMs?: number;
 }
 
-/** Throws a ControlError if the file is in use, damaged, older than it was, newer, or not ours. */
+/** Throws a ControlError if the file is in use, damaged, outdated, of a newer version, or not a Belay store. */
 export function openFile(file: string, { open = openDatabase, markEveryMs = MARK_EVERY_MS }: Opening = {}): OpenFile {
   try {
     requirePlace(file);
     requireLocal(file);
-    // Before the lock too, so that nothing is put beside a file that is not ours. With a lock's file there, an owner
-    // may be alive in this process, and reading the header by hand would drop the locks that it has on the database.
+    // Checked before the lock too, so that no file is created beside another program's. If there is a lock file, an
+    // owner may be alive in this process, and reading the header directly would release its locks on the database.
     if (!existsSync(lockPath(file))) requireOurs(file, MIGRATIONS);
     requireOneName(file);
     const lock = takeLock(file);
@@ -63,7 +64,7 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
       const close = (): void => {
         const lost = lostOf(look);
         try {
-          // Before its end: from here on the log is moved into the file, and goes.
+          // Must precede the writer's close, which moves the write-ahead log into the file and deletes it.
           if (lost === undefined) mark.remove();
           writer.close();
         } finally {
@@ -88,7 +89,7 @@ export function openFile(file: string, { open = openDatabase, markEveryMs = MARK
   }
 }
 
-/** With a connection of its own, so that the writer has only those that it can make again. */
+/** Uses a separate connection, so that the writer has only connections that it can open again. */
 function own(database: Database, mark: LogEndMark): Owner {
   try {
     const owner = takeOwnership(database, process.pid);
@@ -108,7 +109,7 @@ function lostOf(look: () => void): unknown {
   }
 }
 
-/** A file that is not there any more leaves its mark: the next start must not take its absence for a beginning. */
+/** If the file was removed, its mark stays: the next start must not take its absence for a new store. */
 function requirePlaced(ownership: Ownership, lock: Lock, mark: LogEndMark): void {
   try {
     ownership.require("any");
@@ -118,7 +119,7 @@ function requirePlaced(ownership: Ownership, lock: Lock, mark: LogEndMark): void
   }
 }
 
-/** A mistake in the path is the caller's, and trying again does not help. */
+/** A mistake in the path is the caller's, and retrying does not help. */
 function requirePlace(file: string): void {
   const folder = dirname(resolve(file));
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
@@ -140,7 +141,7 @@ function prepare(file: string): void {
     requireNewest(database, file);
     migrate(database, MIGRATIONS);
     if (autoVacuum(database) !== INCREMENTAL) rewrite(database);
-    // The header of the file itself must tell the version: that is where the next one looks first.
+    // The header of the file itself must have the version, because the next start reads it there first.
     database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   } finally {
     database.close();
@@ -149,8 +150,8 @@ function prepare(file: string): void {
 }
 
 /**
- * A file gives space back only once it was rewritten in that mode. Not before its first table is made: a power cut
- * would leave a file that does not say whose it is. A large file of an older version is left as it is.
+ * A file can return space only after it was rewritten in that mode. Not before its first table is created: a power
+ * cut would leave a file without an owner. A large file of an older version is left unchanged.
  */
 function rewrite(database: Database): void {
   const { pages, pageBytes } = pagesOf(database);
@@ -159,6 +160,6 @@ function rewrite(database: Database): void {
     database.exec(`PRAGMA auto_vacuum = ${INCREMENTAL}`);
     database.exec("VACUUM");
   } catch {
-    // There is no space for a second copy. It is as good as before, and tried again at the next start.
+    // There is no space for a second copy. The file still works, and the next start tries again.
   }
 }

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-describe("the one name of a file", () => {
+describe("the canonical path of a file", () => {
   it("is that of the file itself, whatever link leads to it", () => {
     writeFileSync(file, "");
     symlinkSync(file, join(directory, "link.db"));
@@ -24,7 +24,7 @@ describe("the one name of a file", () => {
     expect(canonicalPath(relative(process.cwd(), file))).toBe(file);
   });
 
-  it("of a file that is yet to be made is that of its folder, whatever link leads there", () => {
+  it("of a file that does not exist yet follows the links of its directory", () => {
     mkdirSync(join(directory, "real"));
     symlinkSync(join(directory, "real"), join(directory, "link"));
     expect(canonicalPath(join(directory, "link", "new.db"))).toBe(join(directory, "real", "new.db"));
@@ -33,13 +33,13 @@ describe("the one name of a file", () => {
     );
   });
 
-  it("of one in a folder that does not exist is what was given, made whole", () => {
+  it("of a file in a directory that does not exist is the absolute path", () => {
     const nowhere = join(directory, "nowhere", "new.db");
     expect(canonicalPath(relative(process.cwd(), nowhere))).toBe(nowhere);
   });
 });
 
-describe("the right to a file", () => {
+describe("the lock of a file", () => {
   const told = (): string => {
     try {
       takeLock(file).release();
@@ -51,7 +51,7 @@ describe("the right to a file", () => {
     throw new Error("the lock was given away twice");
   };
 
-  it("belongs to one, who is named by process and time, and to the next once it is given back", () => {
+  it("has one holder, which is named by process and time, and then the next once it is released", () => {
     const lock = takeLock(file);
     expect(told()).toBe(`${file} is in use.`);
     const database = openDatabase(file);
@@ -65,17 +65,17 @@ describe("the right to a file", () => {
     expect(existsSync(lockPath(file))).toBe(true);
   });
 
-  it("is no matter of waiting: where no lock can be made, the reason is told as it is", () => {
+  it("fails with the actual reason where no lock file can be created", () => {
     mkdirSync(lockPath(file));
     expect(() => takeLock(file)).toThrow("unable to open database file");
   });
 
-  it("D9: cannot be had where something else stands in the place of the lock, and nobody is accused of it", () => {
+  it("D9: cannot be taken where another kind of file is in its place, and the error names no owner", () => {
     writeFileSync(lockPath(file), "no lock of ours ".repeat(512));
     expect(() => takeLock(file)).toThrow("file is not a database");
   });
 
-  it("comes with epochs that lie above all before", () => {
+  it("comes with epochs that are higher than all before", () => {
     const database = openDatabase(file);
     migrate(database, MIGRATIONS);
     const owner = takeOwnership(database, 1);
@@ -83,7 +83,7 @@ describe("the right to a file", () => {
     database.close();
   });
 
-  it("G26: gets a higher number with each opening, and the owner before gets no epochs", () => {
+  it("G26: gets a higher number with each opening, and the previous owner gets no epochs", () => {
     const database = openDatabase(file);
     migrate(database, MIGRATIONS);
     const first = takeOwnership(database, 1);
@@ -94,7 +94,7 @@ describe("the right to a file", () => {
     database.close();
   });
 
-  it("is taken again when its file was removed, unless another program was faster", () => {
+  it("is taken again when its file was removed, unless another program has it", () => {
     const lock = takeLock(file);
     rmSync(lockPath(file));
     lock.keep();

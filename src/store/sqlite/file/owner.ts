@@ -1,9 +1,9 @@
-// One server for one file.
+// Ensures that one server at a time uses a file.
 //
 // Invariants
-// 1. The right to a file is an exclusive transaction on a tiny database beside it, held as long as the store is open.
-//    The operating system ends it with the process, however that dies, so there is no stale lock to reason about.
-// 2. Nobody in this process opens the lock's file by other means: closing it would drop the lock.
+// 1. The lock of a file is an exclusive transaction on a small database beside it, held while the store is open. The
+//    operating system releases it when the process ends, however it ends, so there are no stale locks.
+// 2. This process opens the lock file in no other way: closing it would release the lock.
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
@@ -15,19 +15,19 @@ import { FileIdentity, HeldDirectory, type Owner } from "./file-identity.ts";
 
 export interface Lock {
   /**
-   * Takes it again if its file was removed or replaced; throws `store_locked` if another program was faster. If its
-   * directory was renamed, it is still held there.
+   * Takes it again if its file was removed or replaced; throws `store_locked` if another program has it. If its
+   * directory was renamed, the lock is still held there.
    */
   keep(): void;
-  /** Whether its directory stands elsewhere now: what is in this place belongs to another. */
+  /** Whether its directory was moved: whatever is at this path now belongs to another program. */
   readonly isMoved: boolean;
   release(): void;
 }
 
-/** How long a lock that is taken is waited for. An owner keeps it for hours; one that only looks, for microseconds. */
-const LOOK_MS = 100;
+/** How long to wait for a taken lock. An owner keeps it for hours; a program that only checks it, for microseconds. */
+const LOCK_WAIT_MS = 100;
 
-/** Takes the right to `file`, or throws `store_locked` and says who has it. */
+/** Takes the lock of `file`, or throws `store_locked` and names its owner. */
 export function takeLock(file: string): Lock {
   let held = lockNow(file);
   const directory = new HeldDirectory(dirname(lockPath(file)));
@@ -57,8 +57,8 @@ function lockNow(file: string): HeldLock {
   const path = lockPath(file);
   const database = new DatabaseSync(path);
   try {
-    // Without a journal on disk: nothing is ever written.
-    database.exec(`PRAGMA busy_timeout = ${LOOK_MS}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`);
+    // No journal on disk: nothing is ever written.
+    database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE`);
     const identity = new FileIdentity(path);
     return { database, identity };
   } catch (error) {
@@ -68,7 +68,7 @@ function lockNow(file: string): HeldLock {
   }
 }
 
-/** One name for one file, whatever directory or link it is reached by: the lock stands beside that name. */
+/** One path for one file, whatever directory or link it is opened by: the lock file is beside that path. */
 export function canonicalPath(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   const directory = dirname(resolve(path));
@@ -77,9 +77,9 @@ export function canonicalPath(path: string): string {
 
 export const lockPath = (file: string): string => `${file}.lock`;
 
-/** Writes down who owns the file from now on. Its number is higher than that of the owner before. */
+/** Records the new owner of the file. Its number is higher than the previous owner's. */
 export function takeOwnership(database: Database, pid: number): Owner {
-  // All of its rows, of which there is one: a caller that takes only the first does not learn that the commit failed.
+  // Reads all rows, although there is one: reading only the first would miss a failed commit.
   const [taken] = database
     .prepare(
       `UPDATE store SET owner_pid = ?, owner_since = MAX(?, COALESCE(owner_since, 0) + 1) WHERE id = 1
@@ -89,9 +89,9 @@ export function takeOwnership(database: Database, pid: number): Owner {
   return { pid, since: Number(taken?.since) };
 }
 
-/** Takes a block of epochs: those in it are higher than all before. */
+/** Reserves a block of epochs, all higher than those before. */
 export function takeEpochs(database: Database, { since }: Owner): number {
-  // All of its rows, of which there is one: whoever takes only the first is not told if the commit behind it fails.
+  // Reads all rows, although there is one: reading only the first would miss a failed commit.
   // @fault epoch-not-heard
   const [taken] = database
     .prepare(`UPDATE store SET epoch = epoch + ${EPOCH_BLOCK} WHERE owner_since = ? RETURNING epoch`)
@@ -100,27 +100,27 @@ export function takeEpochs(database: Database, { since }: Owner): number {
   return Number(taken.epoch) - EPOCH_BLOCK;
 }
 
-/** Refuses a file that a living process has open, although its lock was free: the lock's file had been removed. */
+/** Refuses a file that a living process has open although its lock was free, because the lock file had been removed. */
 export function requireAlone(file: string): void {
-  // The last connection to leave takes the write-ahead log along.
+  // The last connection to close removes the write-ahead log.
   if (!existsSync(`${file}-wal`)) return;
   const { pid } = readOwner(file) ?? {};
   if (pid === undefined || pid === process.pid || !isAlive(pid)) return;
   throw new ControlError("store_locked", `${file} is in use${ownerOf(file)}, although its lock file was removed.`);
 }
 
-/** Whether a process has this id now. It may be another one than the process that is meant. */
+/** Whether a process with this id exists. It may be a later process with the same id. */
 export function isAlive(pid: number): boolean {
   try {
-    // Signal 0 sends nothing: it only tells whether the process exists.
+    // Signal 0 sends nothing; it only checks whether the process exists.
     return process.kill(pid, 0);
   } catch (error) {
-    // It exists, and belongs to another user.
+    // It exists and belongs to another user.
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** Who opened the file last. It may have gone since. */
+/** The last program that opened the file. It may have ended. */
 export function readOwner(file: string): Owner | undefined {
   const database = openReadOnly(file);
   try {
@@ -152,7 +152,7 @@ function ownerNow(file: string): Owner | undefined {
   try {
     return readOwner(file);
   } catch {
-    // The owner may be creating the file at this very moment. That it is in use is known, and is what matters.
+    // The owner may be creating the file at this moment. The lock alone shows that it is in use.
     return undefined;
   }
 }

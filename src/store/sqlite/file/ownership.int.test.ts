@@ -28,7 +28,7 @@ afterEach(() => {
   try {
     if (!isClosed) opened.close();
   } catch {
-    // Several tests leave the file where it is not expected.
+    // Several tests leave the file in an unexpected place.
   }
   rmSync(directory, { recursive: true, force: true });
 });
@@ -47,7 +47,7 @@ const prompt = (id: RunId): Event => ({
 const create = (session: SessionId, to = opened): Written | undefined =>
   append(session, 0, [{ type: "session.created", sessionId: session }, prompt(`run_${session}`)], to);
 
-/** Ends what has begun. */
+/** Ends the run that is live. */
 const settle = (session: SessionId, to = opened): Written | undefined =>
   append(session, 2, [{ type: "run.settled", runId: `run_${session}`, outcome: CANCELLED }], to);
 
@@ -55,8 +55,8 @@ const CANCELLED = { kind: "cancelled", reason: { kind: "user" } } as const;
 const refused = (code: string) => ({ kind: "failed", code, message: expect.any(String) });
 const beside = ["", "-wal", "-shm"];
 
-describe("G28: a file that is not where it was", () => {
-  it("that was removed takes nothing, says so when asked, and leaves its mark: the next start is refused", () => {
+describe("G28: a file that is not at its path any more", () => {
+  it("that was removed accepts nothing, reports that, and leaves its mark: the next start is refused", () => {
     for (const end of beside) rmSync(`${file}${end}`);
     expect(create("ses_b")).toEqual(refused("store_corrupt"));
     expect(settle("ses_a")).toEqual(refused("store_corrupt"));
@@ -67,7 +67,7 @@ describe("G28: a file that is not where it was", () => {
     expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
   });
 
-  it("that was removed with all beside it is reported by a look and by close, and leaves a mark again", () => {
+  it("that was removed with all files beside it is reported by a check and by close, and leaves a mark again", () => {
     close();
     opened = openFile(file);
     for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`, { force: true });
@@ -77,7 +77,7 @@ describe("G28: a file that is not where it was", () => {
     expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
   });
 
-  it("in whose place another was put takes nothing, and the other one is not touched", () => {
+  it("that was replaced accepts nothing, and the replacement is not touched", () => {
     copyFileSync(file, join(directory, "copy.db"));
     renameSync(join(directory, "copy.db"), file);
     expect(create("ses_b")).toEqual(refused("store_corrupt"));
@@ -86,7 +86,7 @@ describe("G28: a file that is not where it was", () => {
     expect(existsSync(`${file}.mark`)).toBe(true);
   });
 
-  it("whose directory was renamed takes nothing, and everything again once it is back", () => {
+  it("whose directory was renamed accepts nothing, and everything again once it is back", () => {
     const away = `${directory}-away`;
     renameSync(directory, away);
     expect(create("ses_b")).toEqual(refused("store_corrupt"));
@@ -95,7 +95,7 @@ describe("G28: a file that is not where it was", () => {
     expect(settle("ses_a")).toEqual({ kind: "appended", head: 3 });
   });
 
-  it("with a second name takes ends and no beginnings, until it has one name again", () => {
+  it("with a second name accepts ends but nothing new, until it has one name again", () => {
     const second = join(directory, "second.db");
     linkSync(file, second);
     expect(create("ses_b")).toEqual(refused("store_locked"));
@@ -107,7 +107,7 @@ describe("G28: a file that is not where it was", () => {
   });
 });
 
-/** Every write that is no append. */
+/** Every write that is not an append. */
 const UPKEEP: Readonly<Record<string, (to: OpenFile) => unknown>> = {
   trim: ({ writer }) => writer.trim("ses_a", 2),
   remove: ({ writer }) => writer.remove("ses_a"),
@@ -133,7 +133,7 @@ describe.each(Object.entries(UPKEEP))("%s", (_, act) => {
 });
 
 describe("G26: a file whose lock was removed", () => {
-  it("with the file itself is locked again at the next append: no program begins anew in its place", () => {
+  it("with the file itself is locked again at the next append: no program creates a new one in its place", () => {
     for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`);
     expect(create("ses_b")).toEqual(refused("store_corrupt"));
     expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_locked" }));
@@ -147,7 +147,7 @@ describe("G26: a file whose lock was removed", () => {
     expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_locked" }));
   });
 
-  it("and in whose place another program has begun anew takes nothing more, even when that one has ended", () => {
+  it("and replaced by another program's accepts nothing more, even when that program has ended", () => {
     for (const end of [...beside, ".lock", ".mark", ".reserve"]) rmSync(`${file}${end}`);
     const second = openFile(file);
     expect(create("ses_b")).toEqual({ kind: "fenced" });
@@ -156,7 +156,7 @@ describe("G26: a file whose lock was removed", () => {
     openFile(file).close();
   });
 
-  it("by renaming its directory keeps that lock, and takes none where another directory stands now", () => {
+  it("by renaming its directory keeps that lock, and takes none in a directory that replaces it", () => {
     const away = `${directory}-away`;
     renameSync(directory, away);
     mkdirSync(directory);
@@ -174,9 +174,9 @@ describe("G26: a file whose lock was removed", () => {
     expect(() => openFile(file)).toThrow(expect.objectContaining({ code: "store_locked" }));
   });
 
-  it("and that a second writer has opened takes nothing more from the first", () => {
+  it("and that a second writer has opened accepts nothing more from the first", () => {
     rmSync(lockPath(file));
-    // In one process nothing else tells that the first is alive; of another process its owner would.
+    // In one process nothing else shows that the first is alive; for another process its pid would.
     const second = openFile(file);
     expect(readOwner(file)?.pid).toBe(process.pid);
     expect(create("ses_b")).toEqual({ kind: "fenced" });

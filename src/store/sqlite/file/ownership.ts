@@ -1,10 +1,10 @@
-// Whether an open file is still the one its name leads to, and still this program's.
+// Checks that an open file is still at its path, and still owned by this program.
 //
 // Invariants
-// 1. It compares device, inode and link count by name, which costs microseconds: an open connection to a file that was
-//    removed goes on working, and everything written to it is lost at its end.
-// 2. The owner's number in the file rises with every opening, so two openings never have the same. It is compared in
-//    every transaction: without the lock's file, or under a second name, a second writer is still kept out.
+// 1. It compares device, inode and link count of the path, which takes microseconds: an open connection to a removed
+//    file still works, and everything written to it is lost when it closes.
+// 2. The owner's number in the file increases with every opening, so no two are equal. It is compared in every
+//    transaction: this excludes a second writer even without the lock file, or under a second name.
 import { statSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import { FileIdentity, type Owner } from "./file-identity.ts";
@@ -24,12 +24,13 @@ export class Ownership {
     this.#identity = new FileIdentity(file);
   }
 
-  /** Throws unless the name leads to the file that is open and the lock is held. `new`: something is to begin. */
+  /** Throws unless the path refers to the open file and the lock is held. `new`: for a write that starts something. */
   require(work: "new" | "any"): void {
     if (this.#isTakenOver) throw new TakenOver(this.#file);
     const found = this.#identity.look();
     if (typeof found === "string") {
-      // Held as long as this program lives: another one that begins anew in this place would hide what runs here.
+      // Keeps the lock while this program lives: another program that creates a new file here would hide its running
+      // work.
       this.#keepLock("if it can be");
       throw new FileLost(this.#file, found);
     }
@@ -47,7 +48,7 @@ export class Ownership {
     }
   }
 
-  /** Throws if another program has opened the file since. `since`: the number that the file has. */
+  /** Throws if another program has opened the file since. `since`: the owner's number in the file. */
   requireOwner(since: unknown): void {
     if (since === this.owner.since) return;
     this.#isTakenOver = true;
@@ -55,7 +56,7 @@ export class Ownership {
   }
 }
 
-/** Another program has opened the file since: this one drives nothing any more. */
+/** Another program has opened the file: this one may not write any more. */
 export class TakenOver extends ControlError {
   constructor(file: string) {
     super("store_locked", takenOver(file), {
@@ -66,11 +67,11 @@ export class TakenOver extends ControlError {
 
 const takenOver = (file: string): string => `Another program has taken over ${file}. Nothing was recorded.`;
 
-/** Whether an error of the store, also of its thread, says that another program has the file from now on. */
+/** Whether an error of the store, possibly from its thread, says that another program has taken over the file. */
 export const isTakenOver = (error: ControlError, file: string): boolean =>
   error.code === "store_locked" && error.message === takenOver(file);
 
-/** Refuses a file with a second name: under that name it would have a lock and a write-ahead log of its own. */
+/** Refuses a file with a second name (hard link): under that name it would have another lock and write-ahead log. */
 export function requireOneName(file: string, found = statSync(file, { bigint: true, throwIfNoEntry: false })): void {
   if (found === undefined || found.nlink <= 1n) return;
   const message = `${file} has ${found.nlink} names (hard links): two programs could write to it at once.`;
@@ -79,7 +80,7 @@ export function requireOneName(file: string, found = statSync(file, { bigint: tr
   });
 }
 
-/** Another file, or none, is where the open file was. */
+/** The open file was removed from its path, or replaced by another one. */
 export class FileLost extends ControlError {
   readonly what: "removed" | "replaced";
 

@@ -8,7 +8,7 @@ import { Reserve } from "./reserve.ts";
 
 const { rmSync: remove, statfsSync, writeFileSync: write } = fs;
 
-/** What the system does from now on, instead of what it would. */
+/** What the system does from now on, instead of its default. */
 function system(instead: Partial<Record<"rmSync" | "statfsSync" | "writeFileSync", () => unknown>>): void {
   Object.assign(fs, { rmSync: remove, statfsSync, writeFileSync: write, ...instead });
   syncBuiltinESMExports();
@@ -30,14 +30,14 @@ afterEach(() => {
 });
 
 describe("the reserve", () => {
-  it("is put aside, in bytes that no file system stores as nothing", () => {
+  it("is written in bytes that every file system stores", () => {
     expect(new Reserve(path, 1_000).hasRoom()).toBe(true);
     const bytes = readFileSync(path);
     expect(bytes).toHaveLength(1_000);
     expect(bytes.every((byte) => byte !== 0)).toBe(true);
   });
 
-  it("of an earlier life is taken over as it is, also when there is no room to write it again", () => {
+  it("of an earlier start is used as it is, even when there is no space to write it again", () => {
     new Reserve(path, 1_000);
     system({ writeFileSync: fails("ENOSPC") });
     const reserve = new Reserve(path, 1_000);
@@ -45,19 +45,19 @@ describe("the reserve", () => {
     expect(reserve.spend()).toBe(true);
   });
 
-  it("that somebody has deleted is room already, and counts as given back", () => {
+  it("that another program has deleted counts as released", () => {
     const reserve = new Reserve(path, 1_000);
     rmSync(path);
     expect(reserve.spend()).toBe(true);
   });
 
-  it("of another size is put aside anew", () => {
+  it("of another size is written again", () => {
     writeFileSync(path, "short");
     new Reserve(path, 1_000);
     expect(readFileSync(path)).toHaveLength(1_000);
   });
 
-  it("G28: is given back once, and there is no room for new things until it could be put aside again", () => {
+  it("G28: is released once, and there is no space for new things until it is reserved again", () => {
     const reserve = new Reserve(path, 1_000);
     expect(reserve.spend()).toBe(true);
     expect(existsSync(path)).toBe(false);
@@ -71,7 +71,7 @@ describe("the reserve", () => {
     expect(reserve.spend()).toBe(true);
   });
 
-  it("G28: that the disk does not let go of is not given back, and is still held", () => {
+  it("G28: that cannot be removed is not released, and is still held", () => {
     const reserve = new Reserve(path, 1_000);
     system({ rmSync: fails("EIO") });
     expect(reserve.spend()).toBe(false);
@@ -81,7 +81,7 @@ describe("the reserve", () => {
   });
 
   it.each(["ENOSPC", "EDQUOT"])(
-    "G28: that does not fit (%s) leaves nothing behind, and no room for new things",
+    "G28: that does not fit (%s) leaves nothing behind, and no space for new things",
     (code) => {
       system({
         writeFileSync: () => {
@@ -96,7 +96,7 @@ describe("the reserve", () => {
     },
   );
 
-  it("that cannot be had here at all keeps nobody from writing", () => {
+  it("that cannot be created on this file system prevents no writes", () => {
     for (const instead of [
       fails("EACCES"),
       () => {
@@ -119,7 +119,7 @@ describe("the reserve", () => {
 describe("a disk", () => {
   const says = (answer: object) => system({ statfsSync: () => answer });
 
-  it("G28: is tight with less room than something new may need", () => {
+  it("G28: is tight with less space than something new may need", () => {
     const reserve = new Reserve(path, 1_000);
     expect(reserve.isTight()).toBe(false);
     says({ bavail: ROOM_BYTES_MIN / 1024 - 1, bsize: 1024, blocks: 1_000_000 });
@@ -128,7 +128,7 @@ describe("a disk", () => {
     expect(reserve.isTight()).toBe(false);
   });
 
-  it("that does not say how large it is, or cannot be asked, has enough", () => {
+  it("that does not report its size, or cannot be queried, has enough space", () => {
     const reserve = new Reserve(path, 1_000);
     says({ bavail: 0, bsize: 4096, blocks: 0 });
     expect(reserve.isTight()).toBe(false);

@@ -1,9 +1,9 @@
-// Disk space put aside. When the disk is full it is given back, so that runs that are under way can be recorded to
-// their end; new ones are refused until it could be put aside again.
+// Reserved disk space. When the disk is full it is released, so that live runs can be recorded to their end; new ones
+// are refused until the space is reserved again.
 import { rmSync, statSync, writeFileSync } from "node:fs";
 import { isTight } from "./file-system.ts";
 
-/** `spent`: given back, the disk was full. `none`: cannot be had here at all, so nothing depends on it. */
+/** `spent`: released, because the disk was full. `none`: reserving is not possible here, so nothing depends on it. */
 type Phase = "held" | "spent" | "none";
 
 export class Reserve {
@@ -17,18 +17,18 @@ export class Reserve {
     this.#phase = this.#take();
   }
 
-  /** Whether there is room for something new. Tries to put the space aside again if it was given back. */
+  /** Whether there is space for something new. Tries to reserve the space again if it was released. */
   hasRoom(): boolean {
     if (this.#phase === "spent") this.#phase = this.#take();
     return this.#phase !== "spent";
   }
 
-  /** Whether the disk has so little left that something new may not fit. */
+  /** Whether the disk has so little free space that something new may not fit. */
   isTight(): boolean {
     return isTight(this.#path);
   }
 
-  /** Gives the space back. False: there is none to give. */
+  /** Releases the space. False: there is none to release. */
   spend(): boolean {
     if (this.#phase !== "held" || !this.#remove()) return false;
     this.#phase = "spent";
@@ -38,7 +38,7 @@ export class Reserve {
   #take(): Phase {
     try {
       if (statSync(this.#path, { throwIfNoEntry: false })?.size === this.#bytes) return "held";
-      // Not zeros: some file systems store those as nothing.
+      // Not zeros: some file systems store those without using space.
       writeFileSync(this.#path, Buffer.alloc(this.#bytes, 0xb1));
       return "held";
     } catch (error) {
@@ -47,7 +47,7 @@ export class Reserve {
     }
   }
 
-  /** False: the disk does not even let go of it. */
+  /** False: the file could not be removed. */
   #remove(): boolean {
     // @fault reserve-throws
     try {

@@ -1,7 +1,7 @@
-// What goes between the store and its two threads.
+// Messages between the store and its two threads.
 //
-// Appends travel as flat lists of texts and numbers: cloning nested objects from thread to thread would cost more than
-// writing them to disk. The layout is known in this file only.
+// Appends are sent as flat lists of text and numbers: cloning nested objects between threads would cost more than
+// writing them to disk. Only this file knows the layout.
 import type { ControlCode, ControlError } from "../../../core/errors.ts";
 import type { Seq, SessionId } from "../../../core/model/ids.ts";
 import type { MemoChange } from "../../../core/model/memo.ts";
@@ -13,9 +13,9 @@ import { encodeLane } from "../../../wire/lane.ts";
 
 export type Cell = string | number | null;
 
-/** What may be asked of the writer, and what it answers. */
+/** The requests to the writer, and its responses. */
 export interface WriterVerbs {
-  /** The first epoch of a block that is ours. */
+  /** Reserves a block of epochs. Returns the epoch before the first one. */
   open: { readonly ask: null; readonly answer: number };
   epochs: { readonly ask: null; readonly answer: number };
   append: { readonly ask: readonly Cell[]; readonly answer: readonly Cell[] };
@@ -38,10 +38,10 @@ export type Reply =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly code: ControlCode; readonly message: string; readonly hint: string };
 
-/** An error does not go through a port as it is. */
+/** Errors cannot be posted unchanged, so their fields are. */
 export const refusal = (id: number, { code, message, hint }: ControlError): Reply => ({ id, code, message, hint });
 
-/** A row to be changed: its type's number, and up to four values. */
+/** A row change: the index of its type, and up to four values. */
 export interface PackedChange {
   readonly type: RowChange["type"];
   readonly id: string | null;
@@ -61,7 +61,7 @@ export interface PackedBatch {
   readonly memos: readonly MemoChange[];
   /** Names of memos. */
   readonly unless: readonly string[];
-  /** When the memos were sent, by a clock that never jumps. */
+  /** When the memos were sent, by a monotonic clock. */
   readonly elapsed: number;
 }
 
@@ -78,7 +78,7 @@ const CHANGE_TYPES: readonly RowChange["type"][] = [
 const BATCH_CELLS = 8;
 const CHANGE_CELLS = 5;
 
-/** `elapsed`: now, by a clock that never jumps. */
+/** `elapsed`: the current time of a monotonic clock. */
 export function packBatch(cells: Cell[], batch: Batch, elapsed = 0): void {
   const { session, expected, events, at, snapshot, memos, unless } = batch;
   const lane = snapshot === undefined ? null : encodeLane(snapshot, expected + events.length);
@@ -164,7 +164,7 @@ function unpackChanges(cells: readonly Cell[], start: number, count: number): re
   return changes;
 }
 
-/** What became of one append. */
+/** The result of one append. */
 export type Written =
   | { readonly kind: "fenced" }
   | { readonly kind: "appended" | "moved"; readonly head: Seq }

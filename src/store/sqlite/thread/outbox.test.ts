@@ -6,7 +6,7 @@ import { type Cell, packWritten, unpackBatches, type Written } from "./message.t
 import { Outbox } from "./outbox.ts";
 
 describe("the appends of one round of the event loop", () => {
-  it("travel in one message, in order, and each gets its own answer", async () => {
+  it("share one message, in order, and each gets its own result", async () => {
     const { outbox, messages, heads } = outboxTo((sessions) =>
       sessions.map((_, index): Written => ({ kind: index === 1 ? "moved" : "appended", head: index + 10 })),
     );
@@ -45,7 +45,7 @@ describe("the appends of one round of the event loop", () => {
     expect(messages).toEqual([["ses_b"]]);
   });
 
-  it("are no message if none of them can be encoded", async () => {
+  it("send no message if none of them can be encoded", async () => {
     const { outbox, messages } = outboxTo(() => []);
     const cyclic: Record<string, unknown> = {};
     cyclic.self = cyclic;
@@ -55,8 +55,8 @@ describe("the appends of one round of the event loop", () => {
   });
 });
 
-describe("a writer that has nothing to do", () => {
-  it("is given the first appends of a long round before the round is over, and the rest while it works", async () => {
+describe("an idle writer", () => {
+  it("gets the first appends of a long round before the round is over, and the rest while it works", async () => {
     const { outbox, messages } = outboxTo((sessions) => sessions.map((): Written => ({ kind: "appended", head: 1 })));
     const names = Array.from({ length: 20 }, (_, index) => `ses_${index}` as const);
     const answers = names.map((name) => outbox.add(batch(name, 0, [created(name)])));
@@ -67,8 +67,8 @@ describe("a writer that has nothing to do", () => {
   });
 });
 
-describe("a writer that is at work", () => {
-  it("is left alone until it has answered, and is then given all that has gathered, at once", async () => {
+describe("a busy writer", () => {
+  it("gets the next message only after its response, with everything that was queued", async () => {
     const { outbox, messages, hold } = outboxTo((sessions) => sessions.map(() => ({ kind: "appended", head: 1 })));
     const release = hold();
     const first = outbox.add(batch(SES, 0, [created(SES)]));
@@ -86,8 +86,8 @@ describe("a writer that is at work", () => {
   });
 });
 
-describe("an append of which nobody knows what became", () => {
-  it("makes its head unknown, and only its own", async () => {
+describe("an append with an unknown result", () => {
+  it("makes its session's head unknown, and no other", async () => {
     const { outbox, heads } = outboxTo(() => [
       { kind: "failed", code: "unavailable", message: "?" },
       { kind: "failed", code: "store_full", message: "full" },
@@ -97,7 +97,7 @@ describe("an append of which nobody knows what became", () => {
     expect(heads).toEqual([[SES, undefined]]);
   });
 
-  it("is every one that a dead writer had been sent", async () => {
+  it("is every one that was sent to a writer that died", async () => {
     const { outbox, heads } = outboxTo(() => {
       throw new ControlError("unavailable", "The writer has died.");
     });
@@ -119,7 +119,7 @@ function outboxTo(write: (sessions: readonly SessionId[]) => readonly Written[])
     return answer;
   };
   const outbox = new Outbox({ request }, (session, head) => heads.push([session, head]));
-  /** Nothing is answered until what this returns is called. */
+  /** No response is sent until the returned function is called. */
   const hold = (): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;

@@ -1,9 +1,9 @@
-// Appends on their way to the writer. Those of one round of the event loop travel together, in a message or two; those
-// that are made while the writer is at work wait for it, and share its next commit.
+// Queues appends for the writer. Those of one round of the event loop share a message or two; those made while the
+// writer is busy wait for it, and share its next commit.
 //
 // Invariants
 // 1. Appends reach the writer in the order in which they were made.
-// 2. Each gets its own answer, after the commit that it speaks of.
+// 2. Each append gets its own result, after its commit.
 import { ControlError } from "../../../core/errors.ts";
 import type { Seq, SessionId } from "../../../core/model/ids.ts";
 import type { Appended, Batch } from "../../../ports/store.ts";
@@ -20,17 +20,17 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Told of every answer before whoever appended gets it. `undefined`: nobody knows where the log is now. */
+/** Called with every result before the append resolves. `undefined`: the head is unknown. */
 type Note = (session: SessionId, head: Seq | undefined) => void;
 
-/** As much of the writer's thread as is needed here. */
+/** The part of the writer's thread that is used here. */
 interface Writer {
   request(verb: "append", cells: readonly Cell[]): Promise<readonly Cell[]>;
 }
 
 /**
- * So many are worth a message although the round is not over, if the writer has nothing to do: else it would stand
- * still while everybody decides, and everybody while it commits.
+ * An idle writer is sent this many appends before the round is over: otherwise it would be idle while callers decide,
+ * and they would be while it commits.
  */
 const EARLY_APPENDS = 12;
 
@@ -38,7 +38,7 @@ export class Outbox {
   readonly #writer: Writer;
   readonly #note: Note;
   #group: Group | undefined;
-  /** Messages the writer has not answered yet: one, unless somebody was in a hurry. */
+  /** Messages without a response: one, unless a caller has flushed. */
   #inFlight = 0;
 
   constructor(writer: Writer, note: Note) {
@@ -46,7 +46,7 @@ export class Outbox {
     this.#note = note;
   }
 
-  /** Encodes at once: what the caller does to its objects afterwards is not noticed. */
+  /** Encodes at once, so that later changes to the caller's objects have no effect. */
   add(batch: Batch, elapsed = 0): Promise<Appended> {
     return new Promise((resolve, reject) => {
       const { cells, waiting } = this.#gathering();
@@ -63,7 +63,7 @@ export class Outbox {
     });
   }
 
-  /** Sends what has gathered, without waiting for the round to end. */
+  /** Sends the queued appends without waiting for the end of the round. */
   flush(): void {
     const group = this.#group;
     this.#group = undefined;
@@ -90,7 +90,7 @@ export class Outbox {
   #gathering(): Group {
     if (this.#group === undefined) {
       this.#group = { cells: [], waiting: [] };
-      // Not a microtask: what other callbacks of this round of the event loop append shall share the message.
+      // Not a microtask: appends of other callbacks in this round of the event loop share the message.
       setImmediate(() => this.#flushWhenFree());
     }
     return this.#group;

@@ -1,4 +1,4 @@
-// What the reader's thread does, without the thread.
+// The reader's thread, run in this one.
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 describe("the reader", () => {
-  it("answers of one state of the file, whatever is written between its queries", async () => {
+  it("responds from one state of the file, whatever is written between its queries", async () => {
     append(batch(SES, 0, [created(SES)]));
     let meanwhile: (() => void) | undefined = () => {
       const events = [created(SES), accepted("run_1")];
@@ -56,7 +56,7 @@ describe("the reader", () => {
     expect(await ask("load", SES)).toMatchObject({ answer: { head: 2, after: 2, rows: [] } });
   });
 
-  it("opens the file once, and again after trouble, which it tells of", async () => {
+  it("opens the file once, and again after an error, which it reports", async () => {
     append(batch(SES, 0, [created(SES)]));
     let failing = false;
     let closed = 0;
@@ -87,7 +87,7 @@ describe("the reader", () => {
     expect(connections()).toBe(3);
   });
 
-  it("answers what it does not know as a fault of ours, and goes on", async () => {
+  it("reports an unknown request as a bug, and continues", async () => {
     const { ask } = served();
     expect(await ask("dance", null)).toMatchObject({ id: 1, code: "internal" });
     expect(await ask("head", SES)).toEqual({ id: 2, answer: 0 });
@@ -106,7 +106,7 @@ function append(one: Batch): void {
   expect(opened.writer.append(unpackBatches(cells))).toMatchObject([{ kind: "appended" }]);
 }
 
-/** A reader, asked through a channel. */
+/** A reader behind a channel. */
 function served(wrapped: (database: Database) => Database = (database) => database) {
   const connections: Database[] = [];
   const { port1, port2 } = new MessageChannel();

@@ -1,8 +1,8 @@
-// What the reader's thread does. Its connection cannot write.
+// The reader's thread. Its connection cannot write.
 //
 // Invariants
-// 1. Each answer is of one state of the file, also if it takes several queries.
-// 2. After trouble the next request opens the file again.
+// 1. Each response is from one state of the file, even if it takes several queries.
+// 2. After an error the next request opens the file again.
 import type { MessagePort } from "node:worker_threads";
 import { Bug } from "../../../core/bug.ts";
 import { toControlError } from "../../../core/errors.ts";
@@ -11,7 +11,7 @@ import { queries } from "../log-reader.ts";
 import { storeError } from "../sqlite-errors.ts";
 import { type Ask, type Reply, refusal } from "./message.ts";
 
-/** Answers what comes through `port`, until it is closed. */
+/** Responds to the requests on `port` until it is closed. */
 export function serveReader(port: MessagePort, file: string, open: (file: string) => Database = openReadOnly): void {
   const context = new ReaderWorker(file, open);
   port.on("message", (ask: Ask) => port.postMessage([context.attempt(ask)]));
@@ -51,7 +51,7 @@ class ReaderWorker {
     try {
       this.#opened?.database.close();
     } catch {
-      // A connection that failed may fail at this too. It is gone either way.
+      // A failed connection may fail to close, too. It is dropped either way.
     }
     this.#opened = undefined;
   }

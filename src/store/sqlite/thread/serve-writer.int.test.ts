@@ -1,4 +1,4 @@
-// What the writer's thread does, without the thread.
+// The writer's thread, run in this one.
 import { once } from "node:events";
 import fs, { mkdtempSync, rmSync, type StatsFs } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -27,8 +27,8 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe("appends that have gathered", () => {
-  it("are written with one commit, and each message gets the answers of its own", async () => {
+describe("queued appends", () => {
+  it("are written with one commit, and each message gets its own results", async () => {
     const { ask, commits } = served();
     await ask(["open", null]);
     const before = commits();
@@ -41,7 +41,7 @@ describe("appends that have gathered", () => {
     expect(replies.map(writtenIn)).toEqual([["appended 1", "appended 2"], ["appended 1"], ["moved 2", "appended 3"]]);
   });
 
-  it("are written in the order in which they were asked for, with what was asked for in between", async () => {
+  it("are written in the order of the requests, including others in between", async () => {
     const { ask, commits } = served();
     const events = [created(SES), accepted("run_1"), settled("run_1")];
     const snapshot = fold(SES, events);
@@ -66,7 +66,7 @@ describe("appends that have gathered", () => {
     expect(commits()).toBe(5);
   });
 
-  it("share a commit up to a number, so that the first does not wait for all of them", async () => {
+  it("share a commit up to a limit, so that the first does not wait for all of them", async () => {
     const { ask, commits } = served();
     await ask(["append", packed(batch(SES, 0, [created(SES)]))]);
     const before = commits();
@@ -78,7 +78,7 @@ describe("appends that have gathered", () => {
 });
 
 describe("a file that cannot be opened", () => {
-  it("is tried again by every request, each of which is told why it failed", async () => {
+  it("is opened again by every request, each of which gets the reason if that fails", async () => {
     let trouble: unknown = Object.assign(new Error("no such disk"), { errcode: 14 });
     const { ask } = served((path) => {
       if (trouble !== undefined) throw trouble;
@@ -102,7 +102,7 @@ describe("a file that cannot be opened", () => {
 });
 
 describe("the writer", () => {
-  it("D1: says that the disk is full where SQLite says only that something failed, and only then", async () => {
+  it("D1: reports a full disk where SQLite only reports a failure, and only then", async () => {
     const real = fs.statfsSync;
     const disk = (room: Partial<StatsFs>): void => {
       Object.assign(fs, { statfsSync: (path: string) => ({ ...real(path), ...room }) });
@@ -124,7 +124,7 @@ describe("the writer", () => {
     expect(await ask(["open", null])).toMatchObject([{ id: 3, ...failed }]);
   });
 
-  it("takes blocks of epochs that lie above each other", async () => {
+  it("reserves blocks of epochs that increase", async () => {
     const { ask } = served();
     expect(await ask(["open", null], ["epochs", null])).toEqual([
       { id: 1, answer: 0 },
@@ -132,7 +132,7 @@ describe("the writer", () => {
     ]);
   });
 
-  it("lets go of the file when it is closed, twice if need be, and opens it again for the next request", async () => {
+  it("releases the file when it is closed, even twice, and opens it again for the next request", async () => {
     const { ask } = served();
     expect(await ask(["close", null])).toEqual([{ id: 1, answer: null }]);
     await ask(["open", null]);
@@ -145,7 +145,7 @@ describe("the writer", () => {
     expect(await ask(["epochs", null])).toEqual([{ id: 5, answer: EPOCH_BLOCK }]);
   });
 
-  it("answers what it does not know as a fault of ours, and goes on", async () => {
+  it("reports an unknown request as a bug, and continues", async () => {
     const { ask } = served();
     const [unknown, next] = await ask(["dance", null], ["open", null]);
     expect(unknown).toMatchObject({ id: 1, code: "internal" });
@@ -153,7 +153,7 @@ describe("the writer", () => {
   });
 });
 
-/** A writer, asked through a channel: all that is given to `ask` is there before the first is looked at. */
+/** A writer behind a channel: all requests given to `ask` are queued before the first is handled. */
 function served(open?: (path: string) => OpenFile) {
   let begun = 0;
   const counting = (path: string): Database => {

@@ -1,9 +1,9 @@
-// What the writer's thread does: takes what has gathered while it was busy, and writes it with one commit.
+// The writer's thread: takes the requests that were queued while it was busy, and writes them with one commit.
 //
 // Invariants
 // 1. Requests are carried out in the order in which they were made.
-// 2. An answer is posted after the commit that it speaks of.
-// 3. If the file could not be opened, every request tries again and says why it failed.
+// 2. A response is posted after its commit.
+// 3. If the file could not be opened, every request tries again and reports why it failed.
 import { MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Bug } from "../../../core/bug.ts";
 import { type ControlError, toControlError } from "../../../core/errors.ts";
@@ -14,7 +14,7 @@ import { GROUP_BATCHES_MAX } from "../limits.ts";
 import { fullError, storeError } from "../sqlite-errors.ts";
 import { type Ask, type Cell, type PackedBatch, packWritten, type Reply, refusal, unpackBatches } from "./message.ts";
 
-/** Answers what comes through `port`, until it is closed. */
+/** Responds to the requests on `port` until it is closed. */
 export function serveWriter(port: MessagePort, file: string, open: (file: string) => OpenFile = openFile): void {
   const context = new WriterWorker(port, file, open);
   port.on("message", (first: Ask) => context.serve(first));
@@ -36,7 +36,10 @@ class WriterWorker {
     for (let next: Ask | undefined = first; next !== undefined; ) next = this.#work(next);
   }
 
-  /** Carries out one request, or a group of appends. Answers a request that was taken from the queue and not done. */
+  /**
+   * Carries out one request, or a group of appends. Returns a request that was taken from the queue but not carried
+   * out.
+   */
   #work(first: Ask): Ask | undefined {
     if (first.verb !== "append") {
       this.#port.postMessage([this.#attempt(first)]);
@@ -57,7 +60,7 @@ class WriterWorker {
     return next;
   }
 
-  /** What has gathered. Where the port of a thread is none of Node.js, each request comes by itself. */
+  /** The next queued request. Where the port is not one of Node's, each request arrives as its own message. */
   #take(): Ask | undefined {
     if (!(this.#port instanceof MessagePort)) return undefined;
     return receiveMessageOnPort(this.#port)?.message as Ask | undefined;
@@ -122,12 +125,12 @@ class WriterWorker {
   }
 
   #failed(id: number, error: unknown): Reply {
-    return refusal(id, error instanceof Bug ? toControlError(error) : this.#told(error));
+    return refusal(id, error instanceof Bug ? toControlError(error) : this.#errorOf(error));
   }
 
-  /** Where the disk is full, SQLite may only say that something failed. Nothing of ours was written by then. */
-  #told(error: unknown): ControlError {
-    const told = storeError(error, this.#file);
-    return told.code === "unavailable" && isTight(this.#file) ? fullError(this.#file, told) : told;
+  /** With a full disk, SQLite may only report that something failed. By then nothing of this request was written. */
+  #errorOf(error: unknown): ControlError {
+    const found = storeError(error, this.#file);
+    return found.code === "unavailable" && isTight(this.#file) ? fullError(this.#file, found) : found;
   }
 }

@@ -9,7 +9,7 @@ interface Verbs {
 }
 
 describe("a request of a thread", () => {
-  it("is given its own answer, in whatever order they come", async () => {
+  it("gets its own response, in whatever order they arrive", async () => {
     const { thread, worker } = started();
     const [first, second] = [thread.request("read", 7), thread.request("read", 8)];
     expect(worker().asked).toEqual([
@@ -25,7 +25,7 @@ describe("a request of a thread", () => {
     expect([await first, await second]).toEqual(["seven", "eight"]);
   });
 
-  it("is told of a failure with its code", async () => {
+  it("rejects with the code of its error", async () => {
     const { thread, worker } = started();
     const asked = thread.request("read", 7);
     worker().answer({ id: 1, code: "store_full", message: "No space.", hint: "Make some." });
@@ -33,7 +33,7 @@ describe("a request of a thread", () => {
     await expect(asked).rejects.toMatchObject(refusal);
   });
 
-  it("keeps the process alive while it is outstanding, and no longer", async () => {
+  it("keeps the process alive while it is pending, and no longer", async () => {
     const { thread, worker } = started();
     const asked = [thread.request("read", 1), thread.request("read", 2)];
     expect(worker().keeps).toBe(true);
@@ -50,7 +50,7 @@ describe("a request of a thread", () => {
 });
 
 describe("a thread that dies", () => {
-  it("G28: makes what is outstanding unavailable, says why, and is replaced for the next request", async () => {
+  it("G28: rejects pending requests as unavailable with a reason, and is replaced for the next request", async () => {
     const { thread, worker, workers } = started();
     const asked = [thread.request("read", 1), thread.request("read", 2)];
     const cause = new Error("out of memory");
@@ -61,7 +61,7 @@ describe("a thread that dies", () => {
     const next = thread.request("read", 3);
     expect(workers).toHaveLength(2);
     expect(worker().keeps).toBe(true);
-    // What the first one says of its end does not concern the second.
+    // The exit of the first thread does not affect the second.
     workers[0]?.emit("exit");
     expect(thread.started).toBe(true);
     worker().answer({ id: 3, answer: "three" });
@@ -69,7 +69,7 @@ describe("a thread that dies", () => {
     expect(workers.map(({ data }) => data)).toEqual([{ file: "a.db" }, { file: "a.db" }]);
   });
 
-  it("G28: is noticed also if it only ends", async () => {
+  it("G28: is detected even if it only exits", async () => {
     const { thread, worker } = started();
     const asked = thread.request("read", 1);
     worker().emit("exit");
@@ -79,7 +79,7 @@ describe("a thread that dies", () => {
 });
 
 describe("a thread that is ended", () => {
-  it("makes what is outstanding unavailable, and is gone", async () => {
+  it("rejects pending requests as unavailable, and terminates", async () => {
     const { thread, worker } = started();
     const asked = thread.request("read", 1);
     const refusal = expect(asked).rejects.toMatchObject({ code: "unavailable", message: "The store is closed." });
@@ -131,7 +131,7 @@ class FakeWorker extends EventEmitter implements Running {
   }
 }
 
-/** A thread whose workers only note what they are asked. */
+/** A thread whose workers only record their requests. */
 function started() {
   const workers: FakeWorker[] = [];
   const start: Start = (_, data) => {

@@ -1,8 +1,8 @@
-// A thread of the store, as seen from the main thread: requests go in, answers come out, in order.
+// A thread of the store, seen from the main thread: requests in, responses out, in order.
 //
 // Invariants
-// 1. A request that is outstanding keeps the process alive; an idle thread does not.
-// 2. A thread that dies rejects what is outstanding as `unavailable`. The next request starts another one.
+// 1. A pending request keeps the process alive; an idle thread does not.
+// 2. When a thread dies, its pending requests reject as `unavailable`. The next request starts another thread.
 import { Worker } from "node:worker_threads";
 import { ControlError } from "../../../core/errors.ts";
 import { RenewedMap } from "../../../core/renewed-map.ts";
@@ -11,7 +11,7 @@ import type { Ask, Reply } from "./message.ts";
 
 type Verbs<V> = { readonly [K in keyof V]: { readonly ask: unknown; readonly answer: unknown } };
 
-/** As much of a worker as is used here. */
+/** The part of a worker that is used here. */
 export interface Running extends Pick<Worker, "postMessage" | "ref" | "unref" | "terminate"> {
   on(event: "message", listener: (replies: readonly Reply[]) => void): unknown;
   on(event: "error", listener: (error: unknown) => void): unknown;
@@ -28,7 +28,7 @@ interface Outstanding {
   readonly reject: (error: ControlError) => void;
 }
 
-/** `V` says what the thread can be asked. */
+/** `V`: the requests that the thread accepts. */
 export class Thread<V extends Verbs<V>> {
   readonly #entry: ThreadEntry;
   readonly #data: unknown;
@@ -54,7 +54,7 @@ export class Thread<V extends Verbs<V>> {
     });
   }
 
-  /** Ends the thread, whatever it is doing. What is outstanding is rejected as `unavailable`. */
+  /** Ends the thread, whatever it is doing. Pending requests reject as `unavailable`. */
   async end(): Promise<void> {
     const worker = this.#worker;
     if (worker === undefined) return;
@@ -99,6 +99,6 @@ export class Thread<V extends Verbs<V>> {
 }
 
 function startWorker(entry: ThreadEntry, data: unknown): Running {
-  // Without the program's own flags: some of them, like --input-type, no thread can be started with.
+  // Without the program's own flags: with some of them, like --input-type, no thread can be started.
   return new Worker(workerFile(entry, import.meta.url), { workerData: data, execArgv: [] });
 }

@@ -1,4 +1,4 @@
-// The store with both of its threads in this one: what they do is checked in milliseconds, and can be made to fail.
+// The store with both of its threads run in this one, so that tests are fast and can make them fail.
 import { EventEmitter } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ const clock = { elapsed: () => 0 };
 const never = new AbortController().signal;
 
 describe("a page of the log", () => {
-  it("holds no more text than a reader should have to keep in memory, whatever its limit", async () => {
+  it("contains no more text than a reader should keep in memory, whatever its limit", async () => {
     const store = await openThreadedStore({ file: freshFile(), clock, start: inThisThread().start });
     const text = "x".repeat(PAGE_CHARS_MAX / 2);
     await add(store, SES, 0, [created(SES)]);
@@ -64,8 +64,8 @@ describe("claims", () => {
   });
 });
 
-describe("whoever waits for a log to grow", () => {
-  it("is told at once of what was there before the store was opened", async () => {
+describe("a waiter for the growth of a log", () => {
+  it("resolves at once for events that were there before the store was opened", async () => {
     const file = freshFile();
     const before = await openThreadedStore({ file, clock, start: inThisThread().start });
     await add(before, SES, 0, [created(SES)]);
@@ -75,7 +75,7 @@ describe("whoever waits for a log to grow", () => {
     await store.close();
   });
 
-  it("is not misled by an answer that comes after that of a later append", async () => {
+  it("is not misled by a response that arrives after that of a later append", async () => {
     const file = freshFile();
     const before = await openThreadedStore({ file, clock, start: inThisThread().start });
     await add(before, SES, 0, [created(SES)]);
@@ -89,13 +89,13 @@ describe("whoever waits for a log to grow", () => {
     await add(store, SES, 1, [accepted("run_1")]);
     answered?.release();
     await waiting;
-    // Answered after it, so that it has been heard.
+    // Its response comes later, so the previous one has arrived.
     await store.load(SES);
     await store.grown(SES, 1, never);
     await store.close();
   });
 
-  it("is woken by trouble with the file, told of it by the next read, and waits again once it is over", async () => {
+  it("wakes on an error of the file, gets it from the next read, and waits again once it is over", async () => {
     let trouble = true;
     const { start } = inThisThread((path) => {
       if (trouble) throw new Error("no such disk");
@@ -111,7 +111,7 @@ describe("whoever waits for a log to grow", () => {
     await store.close();
   });
 
-  it("G28: is woken when nobody knows what became of an append, and looks into the file", async () => {
+  it("G28: wakes when the result of an append is unknown, and reads the file", async () => {
     const { start, threads } = inThisThread();
     const store = await openThreadedStore({ file: freshFile(), clock, start });
     await add(store, SES, 0, [created(SES)]);
@@ -138,7 +138,7 @@ describe("closing", () => {
     expect(started).toEqual(["writer"]);
   });
 
-  it("ends both threads, once, however often it is asked for", async () => {
+  it("ends both threads, once, however often it is called", async () => {
     const { start, threads } = inThisThread();
     const store = await openThreadedStore({ file: freshFile(), clock, start });
     await store.load(SES);
@@ -146,7 +146,7 @@ describe("closing", () => {
     expect([threads.writer?.ended, threads.reader?.ended]).toEqual([1, 1]);
   });
 
-  it("is done also by an opening that fails", async () => {
+  it("happens after a failed opening too", async () => {
     const { start, threads } = inThisThread();
     const file = freshFile();
     mkdirSync(file);
@@ -169,8 +169,8 @@ describe("readiness", () => {
   });
 });
 
-describe("in threads of its own", () => {
-  it("leases run by the clock of the machine, and a link leads to the same file", async () => {
+describe("with real threads", () => {
+  it("leases use the machine's clock, and a link leads to the same file", async () => {
     const file = freshFile();
     writeFileSync(file, "");
     symlinkSync(file, `${file}.link`);
@@ -183,7 +183,7 @@ describe("in threads of its own", () => {
   });
 });
 
-/** Starts what stands for a thread: messages are copied and queued as between threads. */
+/** Starts a stand-in for a thread: messages are copied and queued as between threads. */
 function inThisThread(openReader: (path: string) => Database = openReadOnly) {
   const threads: { writer?: Here; reader?: Here } = {};
   const started: string[] = [];
@@ -235,7 +235,7 @@ class Here extends EventEmitter implements Running {
     });
   }
 
-  /** Keeps answers back from now on: `come` resolves when there is one, `letGo` hands them out. */
+  /** Holds responses back from now on: `come` resolves when there is one, `letGo` releases them. */
   hold(): { readonly come: Promise<void>; readonly release: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const replies: unknown[] = [];
@@ -247,7 +247,7 @@ class Here extends EventEmitter implements Running {
     return { come: promise, release };
   }
 
-  /** As a thread that runs out of memory: what it holds is freed. */
+  /** As a thread that runs out of memory: its resources are freed. */
   die(error: Error): void {
     this.#port.close();
     this.#end();

@@ -1,11 +1,11 @@
-// The store on one SQLite file, for one server. The database lives in two threads, so that neither a commit nor a large
-// page is felt here: this side encodes, decodes, and tells who waits.
+// The store on one SQLite file, for one server. The database runs in two threads, so that neither a commit nor a
+// large page blocks the main thread, which encodes, decodes and wakes waiters.
 //
 // Invariants
-// 1. All appends to the file come through here, so heads that are known here are exact. After an append of which nobody
-//    knows what became, its head is not known any more.
-// 2. The file belongs to this store alone while it is open, so leases are kept in memory: a worker that could outlive
-//    them would have to outlive the process. Their epochs come from the file, and rise over restarts.
+// 1. All appends to the file come through here, so cached heads are exact. After an append with an unknown result,
+//    its session's head is removed from the cache.
+// 2. The file belongs to this store alone while it is open, so leases are kept in memory: a worker cannot outlive the
+//    process. Their epochs come from the file, and rise over restarts.
 import { ControlError } from "../../../core/errors.ts";
 import type { CallId, ProcessId, RunId, Seq, SessionId, WorkerId } from "../../../core/model/ids.ts";
 import type { CallRow, IdsAsked, IdsFound, ProcessRow, RunRow, SessionsAsked } from "../../../core/model/rows.ts";
@@ -25,14 +25,14 @@ import { Outbox } from "./outbox.ts";
 import { type Start, Thread } from "./thread.ts";
 
 interface Opening {
-  /** By the one name that it has, whatever link leads to it. */
+  /** The file's canonical path. */
   readonly file: string;
   readonly clock: Pick<Clock, "elapsed">;
-  /** How its threads are started. Default: as threads. */
+  /** Starts its threads. Default: real threads. */
   readonly start?: Start;
 }
 
-/** Opens the file, or throws a ControlError: in use, damaged, of a newer Belay, not ours. */
+/** Opens the file. Throws a ControlError if it is in use, damaged, of a newer version, or not a Belay store. */
 export async function openThreadedStore({ file, clock, start }: Opening): Promise<Store> {
   const writer = new Thread<WriterVerbs>("writer", { file }, start);
   try {
@@ -66,7 +66,7 @@ class ThreadedStore implements Store {
   #epoch: number;
   #epochEnd: number;
   #closing: Promise<void> | undefined;
-  /** Another program has opened the file: nothing is driven from here any more. */
+  /** Another program has opened the file: this store may not write any more. */
   #isTakenOver = false;
 
   constructor({ file, writer, reader, epoch, clock }: Parts) {
@@ -108,9 +108,9 @@ class ThreadedStore implements Store {
     this.#requireOpen();
     const known = this.#heads.get(session);
     if (known !== undefined) return known > after ? undefined : this.#growth.wait(session, after, signal);
-    // Registered before the head is looked at, so that nothing can happen in between.
+    // Registered before the head is read, so that no append can be missed in between.
     const grown = this.#growth.wait(session, after, signal);
-    void this.#look(session);
+    void this.#readHead(session);
     await grown;
   }
 
@@ -148,12 +148,12 @@ class ThreadedStore implements Store {
     return found === null ? undefined : sessionRow(found);
   }
 
-  async sessions(asked: SessionsAsked): Promise<readonly SessionRow[]> {
-    return (await this.#ask("sessions", asked)).map(sessionRow);
+  async sessions(query: SessionsAsked): Promise<readonly SessionRow[]> {
+    return (await this.#ask("sessions", query)).map(sessionRow);
   }
 
-  ids(asked: IdsAsked): Promise<IdsFound> {
-    return this.#ask("ids", asked);
+  ids(query: IdsAsked): Promise<IdsFound> {
+    return this.#ask("ids", query);
   }
 
   async unattended(limit: number): Promise<readonly SessionId[]> {
@@ -209,7 +209,7 @@ class ThreadedStore implements Store {
     this.#requireOpen();
     this.#outbox.flush();
     const step = await this.#writer.request("remove", session);
-    // Its followers look, and find that it is gone.
+    // Its followers wake, and find that the session is gone.
     if (step === "done") this.#note(session, undefined);
     return step;
   }
@@ -232,7 +232,7 @@ class ThreadedStore implements Store {
   async #end(): Promise<void> {
     this.#outbox.flush();
     this.#growth.end();
-    // The reader first: the last connection to leave moves the write-ahead log into the file.
+    // The reader first: the last connection to close moves the write-ahead log into the file.
     await this.#reader.end();
     try {
       if (this.#writer.started) await this.#writer.request("close", null);
@@ -241,8 +241,8 @@ class ThreadedStore implements Store {
     }
   }
 
-  /** Tells whoever waits where the log is, or that nobody knows. */
-  async #look(session: SessionId): Promise<void> {
+  /** Reads the head of a session for its waiters; if that fails, wakes them. */
+  async #readHead(session: SessionId): Promise<void> {
     try {
       this.#note(session, await this.#ask("head", session));
     } catch {
@@ -252,19 +252,19 @@ class ThreadedStore implements Store {
 
   #note(session: SessionId, head: Seq | undefined): void {
     if (head === undefined) {
-      // Whoever waits is woken: it may have grown. They look again, and are told of the trouble if it lasts.
+      // Wakes the waiters, because the log may have grown. They read it again, and get the error if it lasts.
       this.#heads.delete(session);
       this.#growth.note(session, Number.POSITIVE_INFINITY);
       return;
     }
-    // An answer of the reader may come after that of a later append.
+    // A response of the reader may arrive after that of a later append.
     if (head <= (this.#heads.get(session) ?? -1)) return;
     this.#heads.set(session, head);
     this.#growth.note(session, head);
   }
 
   async #takeEpochs(): Promise<void> {
-    // Higher than all before, also if several claims have asked at once: each gets a block of its own.
+    // Concurrent claims each get a separate block, all higher than those before.
     this.#epoch = await this.#writer.request("epochs", null);
     this.#epochEnd = this.#epoch + EPOCH_BLOCK;
   }
