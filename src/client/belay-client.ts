@@ -1,8 +1,8 @@
-// Belay over a network: what is written against the library runs against a server by changing one line.
+// Belay over a network: code written against the library runs against a server by changing one line.
 //
 // Invariants
-// 1. The client decides nothing: what it tells is what the server has answered, or that it could not be asked.
-// 2. Closing it ends what it waits for, and nothing at the server.
+// 1. The client decides nothing: it reports what the server has responded, or that the server could not be reached.
+// 2. `close()` ends the client's own waits and streams. It stops nothing at the server.
 
 import { ControlError } from "../core/errors.ts";
 import { CALL_WAIT_MS } from "../core/limits.ts";
@@ -30,7 +30,7 @@ import type {
 } from "../ports/control.ts";
 import type { Explanation, Status } from "../ports/explanation.ts";
 import type { SessionRow } from "../ports/store.ts";
-import { allEvents } from "./all-events.ts";
+import { allEvents } from "./follow.ts";
 import {
   checkKey,
   checkPrompt,
@@ -60,45 +60,51 @@ import { sharedByTabs } from "./transport/tabs.ts";
 import { webClock } from "./web-clock.ts";
 
 export interface ConnectOptions {
-  /** Where the server is: `http://127.0.0.1:4680`. With a `socket` it may be left out. */
+  /** The server's address, such as `http://127.0.0.1:4680`. Optional with a `socket`. */
   readonly url?: string;
-  /** The path of the server's private socket. Only in Node, and without a token: whoever may open it may ask. */
+  /**
+   * The path of the server's private Unix socket. Node only. It needs no token: file permissions decide who may
+   * connect.
+   */
   readonly socket?: string;
   readonly token?: string;
-  /** How long the server may be gone before whoever waits is told, in ms. Default 60000; `Infinity` waits for ever. */
+  /**
+   * How long the server may be unreachable before requests reject, in ms. Default 60000; `Infinity` waits without
+   * limit.
+   */
   readonly patienceMs?: number;
-  /** The same while it refuses connections, so that no server is there. Default: `patienceMs`. */
+  /** The same while the server refuses connections, so that no server is running. Default: `patienceMs`. */
   readonly absentMs?: number;
-  /** Aborts connecting. Once connected it has no effect. */
+  /** Aborts connecting. It has no effect once connected. */
   readonly signal?: AbortSignal;
-  /** Instead of the platform's own `fetch`. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: Fetch;
   /**
-   * Over what the client follows, waits and stops. `shared`: one connection for all of that, and in a browser, or with
-   * a `fetch` of your own, at most four for anything else, so that no stop waits for one. `separate`: a request for
-   * each. Default `shared`; with a `socket`, or outside of a browser with a `fetch` of your own, `separate`.
+   * How the client follows, waits and stops. `shared`: over one connection; in a browser, or with your own `fetch`,
+   * all other requests use at most four connections, so that a stop never waits for one. `separate`: one request
+   * each. Default `shared`; with a `socket`, or outside a browser with your own `fetch`, `separate`.
    */
   readonly streams?: "shared" | "separate";
-  /** For tests: time and chance that can be foreseen. */
+  /** For tests: a controlled clock and source of randomness. */
   readonly clock?: Clock;
   readonly chance?: Random;
 }
 
-/** Finds the server and makes sure that it knows the token. */
+/** Connects to a server and checks the token. */
 export async function connectBelay(options: ConnectOptions): Promise<BelayClient> {
   const { patienceMs = PATIENCE_MS, clock = webClock, chance = webRandom, token } = checkOptions(options);
-  const door = await doorOf(options);
+  const address = await addressOf(options);
   const { fetch, socket } = options;
   const isBrowser = (globalThis as { location?: object }).location !== undefined;
   const { streams = socket === undefined && (fetch === undefined || isBrowser) ? "shared" : "separate" } = options;
-  const open = streams === "shared" ? carriersOf({ ...door, token }, options) : undefined;
+  const open = streams === "shared" ? carriersOf({ ...address, token }, options) : undefined;
   const isCrowded = open !== undefined && (isBrowser || fetch !== undefined);
   const { absentMs = patienceMs } = options;
-  const connection = new Connection({ ...door, open, isCrowded, token, clock, chance, patienceMs, absentMs });
+  const connection = new Connection({ ...address, open, isCrowded, token, clock, chance, patienceMs, absentMs });
   try {
     await connection.get("/v1/sessions", { limit: 1 }, options.signal);
   } catch (thrown) {
-    // A token that may not read is a token all the same.
+    // A token without read access is a valid token.
     if (!(thrown instanceof ControlError) || thrown.code !== "forbidden") throw unreachable(thrown);
   }
   return new BelayClient(connection);
@@ -119,7 +125,7 @@ export class BelayClient implements BelayControl {
     rejectTenant(tenant);
     if (id !== undefined && given !== undefined) throw invalid("Give a session an `id` or a `key`, not both.");
     const body = { ...(id === undefined ? {} : { id: checkSession(id) }), ...made(title, cwd) };
-    // An id of its own already makes the second request the same as the first.
+    // The given id already makes this request idempotent.
     const key = id === undefined ? { key: this.#once(given) } : {};
     const row = await this.#connection.value<SessionRow>({ method: "POST", path: "/v1/sessions", body, ...key });
     return this.session(row.id);
@@ -228,7 +234,9 @@ export class BelayClient implements BelayControl {
     return this.#connection.get("/v1/status");
   }
 
-  /** Lets go: streams end, and what is waited for rejects with `disconnected`. What goes on at the server goes on. */
+  /**
+   * Disconnects: streams end, and pending promises reject with `disconnected`. Running work at the server continues.
+   */
   async close(): Promise<void> {
     this.#connection.close();
   }
@@ -238,12 +246,11 @@ export class BelayClient implements BelayControl {
   }
 
   async #cancelAll(options: CancelAllOptions): Promise<readonly CoveredSession[]> {
-    const { tenant, actor: _, ...wish } = optionsOf(options, "cancelAll()");
+    const { tenant, actor: _, ...request } = optionsOf(options, "cancelAll()");
     rejectTenant(tenant);
-    return stopAll(this.#connection, wish);
+    return stopAll(this.#connection, request);
   }
 
-  /** Where a run that was accepted before stands now. */
   #once(key: string | undefined): string {
     return checkKey(key) ?? this.#connection.chance.key();
   }
@@ -264,20 +271,20 @@ function checkOptions(options: ConnectOptions): ConnectOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` must be an AbortSignal.");
   for (const [name, ms] of Object.entries({ patienceMs, absentMs })) {
     if (ms !== undefined && !(typeof ms === "number" && ms >= 0)) {
-      throw invalid(`\`${name}\` is a number of milliseconds, or Infinity.`);
+      throw invalid(`\`${name}\` must be a number of milliseconds, or Infinity.`);
     }
   }
   return options;
 }
 
-/** A private socket, and a `fetch` of the caller's own, are ways that a WebSocket would bypass. */
+/** A private socket and a caller's own `fetch` are not used by WebSockets, so there is no WebSocket for them. */
 function carriersOf(parts: CarrierParts, { fetch, socket }: ConnectOptions): OpenCarrier {
   const direct = fetch === undefined && socket === undefined;
   return firstOf(direct ? socketCarrier(parts) : undefined, sharedByTabs(parts, eventsCarrier(parts)));
 }
 
-/** How the server is reached, and what it is called. */
-async function doorOf({ url, socket, fetch }: ConnectOptions) {
+/** The `fetch`, the base URL and the display name of the server. */
+async function addressOf({ url, socket, fetch }: ConnectOptions) {
   if (socket !== undefined) {
     const { socketFetch } = await import("./transport/node-transport.ts");
     return { fetch: fetch ?? socketFetch(socket), base: "http://localhost", where: `Belay at ${socket}` };
@@ -287,7 +294,7 @@ async function doorOf({ url, socket, fetch }: ConnectOptions) {
     throw invalid("A `url` begins with http:// or https:// and has no user, password or query.");
   }
   const base = origin + pathname.replace(/\/+$/, "");
-  // Called as a function of nothing: browsers refuse a `fetch` that is called as a method of something else.
+  // Called without a receiver: browsers reject `fetch` called as a method of another object.
   const platform: Fetch = (to, init) => globalThis.fetch(to, init);
   return { fetch: fetch ?? platform, base, where: `Belay at ${base}` };
 }
@@ -296,11 +303,11 @@ function parsed(url: string): URL {
   try {
     return new URL(url);
   } catch (cause) {
-    throw new ControlError("invalid", `${JSON.stringify(url)} is no address of a server.`, { cause });
+    throw new ControlError("invalid", `${JSON.stringify(url)} is not the address of a server.`, { cause });
   }
 }
 
-/** What a session is made with. Whether it may work there is for the server to say. */
+/** Options of a new session. The server checks whether it allows the directory. */
 const made = (
   title: string | undefined,
   cwd: string | undefined,
@@ -309,7 +316,7 @@ const made = (
   ...(cwd === undefined ? {} : { cwd }),
 });
 
-/** Never reached at all is another thing than lost. */
+/** A first connection that fails is `unavailable`, not `disconnected`. */
 function unreachable(thrown: unknown): unknown {
   if (!(thrown instanceof ControlError) || thrown.code !== "disconnected") return thrown;
   return new ControlError("unavailable", thrown.message, {

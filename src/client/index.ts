@@ -1,4 +1,4 @@
-// The public surface of `agent-belay/client`, name by name: Belay over a network, in browsers and in Node.
+// The public surface of `agent-belay/client`: a client of a Belay server for browsers and Node.
 
 export { type ControlCode, ControlError } from "../core/errors.ts";
 export type { CancelReason, CancelReceipt, Outcome, SessionReceipt } from "../core/model/cancel.ts";
@@ -33,4 +33,4 @@ export type {
 } from "../ports/control.ts";
 export type { Explanation, Status } from "../ports/explanation.ts";
 export { BelayClient, type ConnectOptions, connectBelay } from "./belay-client.ts";
-export type { Fetch, FetchInit, Reply } from "./transport/reply.ts";
+export type { Fetch, FetchInit, FetchResponse } from "./transport/reply.ts";

@@ -7,7 +7,7 @@ type Client = Awaited<ReturnType<typeof connected>>["client"];
 
 const session = (client: Client) => client.session("ses_1");
 
-/** Every method of the client that takes options, given something in their place. */
+/** Every method of the client that takes options, called with another value. */
 const METHODS: Readonly<Record<string, (client: Client, given: Given) => unknown>> = {
   "createSession()": (client, given) => client.createSession(given),
   "prompt() of a client": (client, given) => client.prompt("hello", given),
@@ -37,7 +37,7 @@ const METHODS: Readonly<Record<string, (client: Client, given: Given) => unknown
   "answer()": (client, given) => client.questions.answer("ask_1.1", "yes", given),
 };
 
-/** Each is told in its own words what it takes, whether it throws at once or rejects. */
+/** Each method names the options it takes, whether it throws or rejects. */
 const told = async (act: () => unknown): Promise<unknown> => {
   try {
     return await act();
@@ -49,11 +49,11 @@ const told = async (act: () => unknown): Promise<unknown> => {
 const wrong = ["why", null, ["why"], 7, true] as unknown as readonly Given[];
 
 test.each(Object.keys(METHODS))(
-  "%s that is given no object of options says what it takes, and sends nothing",
+  "%s rejects an argument that is not an options object, and sends nothing",
   async (name) => {
-    await using house = await connected();
+    await using fixture = await connected();
     for (const given of wrong) {
-      const error = await told(() => METHODS[name]?.(house.client, given));
+      const error = await told(() => METHODS[name]?.(fixture.client, given));
       expect(error, JSON.stringify(given)).toBeInstanceOf(ControlError);
       expect(error).toMatchObject({ code: "invalid" });
       expect(error).toHaveProperty(
@@ -61,27 +61,27 @@ test.each(Object.keys(METHODS))(
         expect.stringMatching(/^\w+\(\).* takes its options as an object, \{ name/),
       );
     }
-    expect(house.server.heard).toEqual([]);
+    expect(fixture.server.heard).toEqual([]);
   },
 );
 
 test('cancel("why") of a run says that it takes an object, and not that it has no `0`, `1`, `2`', async () => {
-  await using house = await connected();
-  const run = session(house.client).prompt("hello");
-  await house.server.next("POST /v1/sessions/ses_1/runs");
+  await using fixture = await connected();
+  const run = session(fixture.client).prompt("hello");
+  await fixture.server.next("POST /v1/sessions/ses_1/runs");
   for (const given of wrong) {
     await expect(run.cancel(given)).rejects.toMatchObject({
       code: "invalid",
       message: "cancel() of a run takes its options as an object, { name: value }.",
     });
   }
-  expect(house.server.heard).toHaveLength(1);
+  expect(fixture.server.heard).toHaveLength(1);
 });
 
-test("a process that is given no object of options says what it takes", async () => {
-  await using house = await connected();
-  const asked = session(house.client).processes.get("proc_1.1");
-  (await house.server.next("GET /v1/processes/proc_1.1")).json(200, { id: "proc_1.1", sessionId: "ses_1" });
+test("methods of a process reject an argument that is not an options object", async () => {
+  await using fixture = await connected();
+  const asked = session(fixture.client).processes.get("proc_1.1");
+  (await fixture.server.next("GET /v1/processes/proc_1.1")).json(200, { id: "proc_1.1", sessionId: "ses_1" });
   const process = await asked;
   for (const given of wrong) {
     for (const [name, act] of Object.entries({
@@ -92,10 +92,10 @@ test("a process that is given no object of options says what it takes", async ()
       const message = `${name}() takes its options as an object, { name: value }.`;
       expect(await told(act), JSON.stringify(given)).toMatchObject({ code: "invalid", message });
     }
-    // A text is a note.
+    // A string is a note.
     if (typeof given === "string") continue;
     const reason = given as Parameters<typeof process.cancel>[0];
     expect(await told(() => process.cancel(reason))).toMatchObject({ code: "invalid" });
   }
-  expect(house.server.heard).toHaveLength(1);
+  expect(fixture.server.heard).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-// What callers hand in, as far as it can be checked without the server: what could never be sent is refused at once.
+// Checks of callers' arguments that need no server: a request that could never be sent is refused at once.
 import { ControlError } from "../core/errors.ts";
 import { JSON_DEPTH_MAX, KEY_CHARS_MAX, PROMPT_BYTES_MAX } from "../core/limits.ts";
 import {
@@ -17,7 +17,7 @@ import { isEmptyPrompt, type Prompt, promptBytes } from "../core/model/prompt.ts
 export const invalid = (message: string, hint?: string): ControlError =>
   new ControlError("invalid", message, hint === undefined ? {} : { hint });
 
-/** `cancel("enough")` and `cancel(null)` are mistakes whose answer should say what would be right. */
+/** `cancel("enough")` and `cancel(null)` are mistakes; the error says what to pass instead. */
 export function optionsOf<O extends object>(given: O, of: string): O {
   if (typeof given === "object" && given !== null && !Array.isArray(given)) return given;
   throw invalid(`${of} takes its options as an object, { name: value }.`);
@@ -28,16 +28,16 @@ export function rejectUnknown(rest: object, what: string): void {
   if (unknown.length > 0) throw invalid(`${what} has no ${unknown.join(", ")}.`);
 }
 
-/** Which tenant is asked for is said by the token, and cannot be chosen. */
+/** The token decides the tenant; a client cannot choose it. */
 export function rejectTenant(tenant: string | undefined): void {
   if (tenant !== undefined)
     throw invalid("A client has the tenant of its token.", "Connect with a token of that tenant.");
 }
 
 export function checkPrompt(given: string | Prompt): Prompt {
-  const asked: unknown = typeof given === "string" ? { text: given } : given;
-  if (typeof asked !== "object" || asked === null) throw invalid("A prompt is a string, or an object with `text`.");
-  const { text, data, ...rest } = asked as Readonly<Record<string, unknown>> & Pick<Prompt, "data">;
+  const object: unknown = typeof given === "string" ? { text: given } : given;
+  if (typeof object !== "object" || object === null) throw invalid("A prompt is a string, or an object with `text`.");
+  const { text, data, ...rest } = object as Readonly<Record<string, unknown>> & Pick<Prompt, "data">;
   rejectUnknown(rest, "A prompt");
   if (typeof text !== "string") throw invalid("A prompt's `text` is a string.");
   if (isEmptyPrompt({ text, data })) throw invalid("The prompt is empty.");
@@ -48,12 +48,12 @@ export function checkPrompt(given: string | Prompt): Prompt {
   return prompt;
 }
 
-/** What JSON would leave out or change without a word is refused. */
+/** Rejects values that JSON would silently drop or change. */
 export function checkJson(given: unknown, what: string, depth = 0): void {
   if (depth > JSON_DEPTH_MAX) throw invalid(`${what} is nested deeper than ${JSON_DEPTH_MAX} levels.`);
   if (given === null || typeof given === "string" || typeof given === "boolean" || Number.isFinite(given)) return;
   if (typeof given !== "object") throw invalid(`${what} contains ${kindOf(given)}; only JSON can be sent.`);
-  // What says itself how it is written down is taken at its word.
+  // An object with `toJSON` defines its own JSON.
   if ("toJSON" in given) return;
   for (const value of Array.isArray(given) ? given : Object.values(given).filter((one) => one !== undefined)) {
     checkJson(value, what, depth + 1);
@@ -62,7 +62,7 @@ export function checkJson(given: unknown, what: string, depth = 0): void {
 
 const kindOf = (given: unknown): string => (typeof given === "number" ? String(given) : `a ${typeof given}`);
 
-/** A key travels as a header and in a path, and neither carries everything. */
+/** A key is sent in a header and in a path, which allow fewer characters than JSON. */
 export function checkKey(given: string | undefined): string | undefined {
   if (given === undefined) return undefined;
   if (typeof given !== "string" || given === "" || given.length > KEY_CHARS_MAX) {
@@ -77,7 +77,10 @@ export function checkKey(given: string | undefined): string | undefined {
   return given;
 }
 
-/** Our id of a call or the model's own, as a part of a path. Dots would name what is above it: the whole session. */
+/**
+ * Belay's id of a call, or the model's own, as a path segment. A segment of dots would name its parent: the whole
+ * session.
+ */
 export function callPart(id: string): string {
   if (typeof id === "string" && id !== "" && id !== "." && id !== "..") return encodeURIComponent(id.toWellFormed());
   throw invalid(
@@ -103,7 +106,7 @@ export function checkQuestion(id: string): QuestionId {
   return id;
 }
 
-/** Which collection of the API an id belongs to. Undefined: it is named like an id, and is none of Belay's. */
+/** The API collection an id belongs to. Undefined: it looks like an id but is not one of Belay's. */
 export function collectionOf(id: string): "sessions" | "runs" | "calls" | "processes" | "questions" | undefined {
   if (typeof id === "string") {
     if (isSessionId(id)) return "sessions";
@@ -116,7 +119,7 @@ export function collectionOf(id: string): "sessions" | "runs" | "calls" | "proce
   throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
 }
 
-/** Whoever does not look at an answer is not taken down by its rejection; whoever does still sees it. */
+/** Prevents an unhandled rejection; a caller who awaits the promise still sees the error. */
 export function ignoreUnhandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

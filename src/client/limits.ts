@@ -1,68 +1,70 @@
-// How long the client waits, how often it tries, and how much it keeps. Each with its reason.
+// Timeouts, retry counts and sizes of the client, each with its reason.
 
-/** How long an answer may take, besides the time we ask the server to wait. A server that works answers in far less. */
+/** Timeout of a response, on top of the time the server is asked to wait. A healthy server responds much faster. */
 export const REQUEST_MS = 30_000;
 
-/** How often one request is made before its caller hears of the trouble: with the pauses below, about half a minute. */
+/** Attempts per request before it fails. With the pauses below this takes about half a minute. */
 export const ATTEMPTS_MAX = 8;
 
 /**
- * The same for a stop that the server has carried out and cannot record: its store may be busy for a moment. Whoever
- * wants something stopped is told after a few seconds, and not after half a minute.
+ * Attempts per stop that the server has carried out but cannot record: its store may be busy for a moment. The caller
+ * gets the error after a few seconds instead of half a minute.
  */
 export const STOP_ATTEMPTS_MAX = 3;
 
-/** First and longest pause between two attempts. Doubled in between, and never the same for two clients. */
+/** First and longest pause between two attempts. Pauses double in between and have jitter. */
 export const PAUSE_FIRST_MS = 250;
 export const PAUSE_LAST_MS = 10_000;
 
-/** How long a server may be gone before whoever waits is told. A restart takes less. */
+/** How long a server may be unreachable before requests and streams reject. A restart takes less. */
 export const PATIENCE_MS = 60_000;
 
-/** A server that asks us to stay away for longer than this is not obeyed to the letter. */
+/** Longest `Retry-After` that the client honours. */
 export const RETRY_AFTER_MS_MAX = 60_000;
 
-/** One wait at the server. Longer ones are made of several, since proxies cut what is silent for a minute. */
+/**
+ * Longest wait of one request. Longer waits are split, because proxies cut connections that are silent for a minute.
+ */
 export const WAIT_PIECE_MS = 25_000;
 
-/** Runs whose outcomes one request waits for: as many of the longest ids as the target of a request may have. */
+/** Runs per request for outcomes: as many of the longest ids as fit into a URL. */
 export const OUTCOMES_TOGETHER_MAX = 60;
 
-/** Waits at the server at once, after a cancel of everything. Browsers have fewer connections, and queue the rest. */
+/** Concurrent waits after a cancel of everything. Browsers allow fewer connections and queue the rest. */
 export const WAITS_AT_ONCE_MAX = 16;
 
-/** Without a byte for this long a stream is dead: the server says something every 15 seconds. */
+/** A stream that sends nothing for this long is dead: the server sends a heartbeat every 15 seconds. */
 export const SILENCE_MS = 45_000;
 
-/** How long a stop waits for the shared connection to open before it is sent by itself. */
+/** How long a stop waits for the shared connection to open before it is sent separately. */
 export const STOP_OPEN_MS = 500;
 
-/** Short requests at once, besides stops: two of the six connections that a browser has are left. */
+/** Concurrent short requests, not counting stops. Leaves two of a browser's six connections free. */
 export const SHORT_REQUESTS_MAX = 4;
 
-/** A request that the server has not confirmed by then has gone into a dead connection, which is given up. */
+/** If the server has not acknowledged a request by then, the connection is dead and is closed. */
 export const RECEIVED_MS = 15_000;
 
-/** How long the shared connection is kept for the next request. An open one keeps a program alive. */
+/** How long an idle shared connection stays open. An open connection keeps a Node program alive. */
 export const STREAM_LINGER_MS = 250;
 
-/** How much of an answer is read before the server is told: a quarter of what it sends ahead. */
+/** Characters of a response that are read before the client acknowledges them: a quarter of the server's window. */
 export const READ_CHARS = 64 * 1024;
 
-/** How often in a row a stream may skip an event before we say that its server is at fault. */
+/** Consecutive times a stream may skip an event before reading it fails. */
 export const JUMPS_MAX = 3;
 
-/** How often in a row a server may end a stream because of a failure of its own before the reader is told. */
+/** Consecutive times a server may end a stream because of an internal failure before reading it fails. */
 export const FAULTS_MAX = 3;
 
-/** The most that is read of one answer. A transcript can be long; something that never ends is none. */
+/** Largest response that is read. Transcripts can be long; this bounds a response that never ends. */
 export const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
 
-/** What is read of an answer that says what went wrong. */
+/** Largest error response that is read. */
 export const ERROR_BYTES_MAX = 64 * 1024;
 
-/** How much input of a process goes into one request: well below what the server takes, also as base64. */
+/** Input of a process per request, well below the server's limit even when encoded as base64. */
 export const INPUT_BYTES_MAX = 256 * 1024;
 
-/** Prompts of one session that wait for the one before them to be answered. More is a caller that does not listen. */
+/** Unanswered prompts per session. A caller with more than this does not await `accepted`. */
 export const UNSENT_PROMPTS_MAX = 1_000;

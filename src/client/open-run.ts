@@ -1,4 +1,4 @@
-// A handle on a run that was accepted earlier, from its row.
+// Opens a handle for a run that was accepted earlier, from its row.
 
 import type { RunRow } from "../core/model/rows.ts";
 import type { Explanation } from "../ports/explanation.ts";

@@ -6,7 +6,7 @@ import { Outcomes, type OutcomesFound } from "./outcomes.ts";
 
 const COMPLETED = { kind: "completed" } as const;
 
-/** A server that answers when the test says so. */
+/** A server that responds when the test makes it. */
 function asked() {
   const requests: (PromiseWithResolvers<OutcomesFound> & { readonly runs: readonly RunId[]; over: boolean })[] = [];
   const outcomes = new Outcomes((runs, signal) => {
@@ -29,8 +29,8 @@ function asked() {
   };
 }
 
-describe("outcomes that are waited for", () => {
-  test("G40: of 500 runs need nine requests at once, however they are added", async () => {
+describe("pending outcomes", () => {
+  test("G40: of 500 runs need nine concurrent requests, in whatever order they are added", async () => {
     const { outcomes, open } = asked();
     for (let count = 0; count < 500; count += 1) {
       void outcomes.of(`run_${count}`);
@@ -41,14 +41,14 @@ describe("outcomes that are waited for", () => {
     expect(open().flatMap(({ runs }) => runs)).toHaveLength(500);
   });
 
-  test("of runs of one tick are asked for once", async () => {
+  test("of runs of one tick share one request", async () => {
     const { outcomes, requests } = asked();
     for (let count = 0; count < 10; count += 1) void outcomes.of(`run_${count}`);
     await settled();
     expect(requests).toHaveLength(1);
   });
 
-  test("are asked for again until the last has ended, without those that have", async () => {
+  test("are requested until the last run has ended, without the runs that have", async () => {
     const { outcomes, requests, open, end } = asked();
     const [a, b] = [outcomes.of("run_a"), outcomes.of("run_b")];
     expect(outcomes.of("run_a")).toBe(a);
@@ -65,7 +65,7 @@ describe("outcomes that are waited for", () => {
     expect(requests).toHaveLength(3);
   });
 
-  test("that are read elsewhere are not waited for any more, and the request of the last one ends", async () => {
+  test("that were read elsewhere are no longer requested, and the request of the last one ends", async () => {
     const { outcomes, open } = asked();
     const [a, b] = [outcomes.of("run_a"), outcomes.of("run_b")];
     await settled();
@@ -78,7 +78,7 @@ describe("outcomes that are waited for", () => {
     expect(open()).toEqual([]);
   });
 
-  test("reject by themselves if the server has none, and together if it cannot be asked", async () => {
+  test("reject one by one if the server reports an error, and together if it is unreachable", async () => {
     const { outcomes, requests } = asked();
     const [a, b, c] = [outcomes.of("run_a"), outcomes.of("run_b"), outcomes.of("run_c")];
     await settled();

@@ -1,27 +1,27 @@
-// The outcomes that a client waits for. One request asks for many of them, whichever runs they are of.
+// The outcomes that a client waits for, many per request.
 //
 // Invariants
-// 1. There is one request for each `OUTCOMES_TOGETHER_MAX` runs, not one for each run.
-// 2. No reader of events holds it up: an outcome that is awaited inside a loop over the events of its run comes,
-//    although the loop reads no more of them meanwhile.
+// 1. There is one request per `OUTCOMES_TOGETHER_MAX` runs, not one per run.
+// 2. Outcomes do not depend on event streams: awaiting an outcome inside a loop over the events of its run resolves,
+//    although the loop reads no events meanwhile.
 import type { Outcome } from "../core/model/cancel.ts";
 import type { RunId } from "../core/model/ids.ts";
 import { OUTCOMES_TOGETHER_MAX } from "./limits.ts";
 import { errorIn } from "./transport/reply.ts";
 
-/** What the server answers: those that have ended, and those that it cannot answer. Neither: the wait is over. */
+/** The server's response: the runs that have ended, and those it cannot report. If both are empty, the wait is over. */
 export interface OutcomesFound {
   readonly outcomes: readonly { readonly runId: RunId; readonly outcome: Outcome }[];
   readonly failed: readonly { readonly runId: RunId; readonly error: object }[];
 }
 
-/** Asks the server to wait until one of these runs has ended. */
+/** Requests that the server wait until one of these runs has ended. */
 export type AskOutcomes = (runs: readonly RunId[], signal: AbortSignal) => Promise<OutcomesFound>;
 
-/** Runs that are asked for together. */
+/** Runs in one request. */
 interface Group {
   readonly runs: Set<RunId>;
-  /** Ends the request that is under way, because other runs are waited for now. */
+  /** Aborts the current request, because its set of runs has changed. */
   changed: AbortController;
 }
 
@@ -34,7 +34,7 @@ export class Outcomes {
     this.#ask = ask;
   }
 
-  /** How a run ends. */
+  /** Resolves with the outcome of a run. */
   of(run: RunId): Promise<Outcome> {
     const known = this.#waiting.get(run);
     if (known !== undefined) return known.promise;
@@ -47,7 +47,7 @@ export class Outcomes {
     return waiting.promise;
   }
 
-  /** How a run has ended, read elsewhere. */
+  /** Settles a run whose outcome came from elsewhere. */
   settle(run: RunId, outcome: Outcome): void {
     this.#end(run, ({ resolve }) => resolve(outcome));
   }
@@ -56,7 +56,7 @@ export class Outcomes {
     const { runs } = group;
     this.#groups.add(group);
     while (runs.size > 0) {
-      // What is waited for in this tick is asked for together.
+      // Collects the runs requested in this tick into one request.
       await undefined;
       group.changed = new AbortController();
       const { signal } = group.changed;
@@ -71,13 +71,13 @@ export class Outcomes {
     this.#groups.delete(group);
   }
 
-  #end(run: RunId, tell: (waiting: PromiseWithResolvers<Outcome>) => void): void {
+  #end(run: RunId, act: (waiting: PromiseWithResolvers<Outcome>) => void): void {
     const waiting = this.#waiting.get(run);
     if (waiting === undefined) return;
     this.#waiting.delete(run);
-    tell(waiting);
+    act(waiting);
     for (const { runs, changed } of this.#groups) {
-      // Nothing is left to be asked for.
+      // No run is left in this request.
       if (runs.delete(run) && runs.size === 0) changed.abort(CHANGED);
     }
   }

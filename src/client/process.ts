@@ -1,4 +1,4 @@
-// The processes of a session, as somebody far away meets them: find one, hear it, speak to it, stop it.
+// The processes of a session over the network: find, follow, write to and stop them.
 
 import { ControlError } from "../core/errors.ts";
 import type { CancelReceipt, GivenReason } from "../core/model/cancel.ts";
@@ -12,7 +12,7 @@ import { stopOne } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 import { Stream } from "./transport/stream.ts";
 
-/** What the server knows of one process. */
+/** A process as the server describes it. */
 interface ProcessFound {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
@@ -54,7 +54,7 @@ export class ClientProcess implements ProcessControl {
   readonly info: ProcessInfo | undefined;
   readonly #connection: Connection;
   readonly #path: string;
-  /** What is written is written in order, so each piece waits for the one before it. */
+  /** Writes are sent one after another: each waits for the one before it. */
   #written: Promise<unknown> = Promise.resolve();
 
   constructor(connection: Connection, found: ProcessFound) {
@@ -69,7 +69,7 @@ export class ClientProcess implements ProcessControl {
     return ignoreUnhandled(this.#wait(options));
   }
 
-  /** Whoever stops a process with this does not wait for its end; `wait()` does. */
+  /** Resolves when the cancel is recorded, and does not wait for the end of the process; `wait()` does. */
   async cancel(reason: GivenReason = { kind: "user" }): Promise<CancelReceipt> {
     if (typeof reason !== "string" && reason?.kind !== "user" && reason?.kind !== "policy") {
       throw invalid('A cancel\'s `reason` is a note, or has the `kind` "user" or "policy"; others are Belay\'s own.');
@@ -81,8 +81,8 @@ export class ClientProcess implements ProcessControl {
   }
 
   /**
-   * A piece whose answer was lost is not sent again: nobody knows whether it was taken in. What was written behind a
-   * piece that failed is refused, so that nothing is missing in the middle.
+   * A chunk whose response was lost is not sent again, because the process may have received it. Chunks written after
+   * a failed one are refused, so that the input has no hole.
    */
   write(data: string | Uint8Array): Promise<void> {
     return this.#behind(async () => {
@@ -112,22 +112,22 @@ export class ClientProcess implements ProcessControl {
     const { stream, offset, plain, signal } = optionsOf(options, "follow()");
     const path = `${this.#path}/output/follow`;
     const source = new Stream(this.#connection, { path, query: { stream, offset, plain }, signal, kind: "ends" });
-    let heardTo = offset ?? 0;
+    let readTo = offset ?? 0;
     try {
       for await (const messages of source.pages()) {
         for (const { event, data } of messages) {
           if (event !== "page") continue;
-          // The edge: a page is what the API says it is.
+          // The edge: the API defines what a page is.
           const page = JSON.parse(data) as OutputPage;
-          if (page.to < heardTo) continue;
-          heardTo = page.to;
+          if (page.to < readTo) continue;
+          readTo = page.to;
           source.cursor = String(page.to);
           yield page;
           if (page.end) return;
         }
       }
     } catch (thrown) {
-      // Nothing is kept of what it said, so there is nothing to hear.
+      // The server keeps no output of this process.
       if (!(thrown instanceof ControlError) || thrown.code !== "not_found") throw thrown;
     }
   }
@@ -136,7 +136,7 @@ export class ClientProcess implements ProcessControl {
     const { limitMs = Number.POSITIVE_INFINITY, signal, ...rest } = optionsOf(options, "wait()");
     rejectUnknown(rest, "wait()");
     const whole = limitMs === Number.POSITIVE_INFINITY || (Number.isInteger(limitMs) && limitMs >= 0);
-    if (!whole) throw invalid("`limitMs` is a whole number of milliseconds from 0.");
+    if (!whole) throw invalid("`limitMs` must be a whole number of milliseconds from 0.");
     const { clock } = this.#connection;
     const began = clock.elapsed();
     for (;;) {
@@ -164,7 +164,7 @@ export class ClientProcess implements ProcessControl {
       throw new ControlError("conflict", "Not sent: the input before it was not delivered.", { cause });
     });
     this.#written = done;
-    // Once everything behind a failed piece was refused, the caller may go on as it sees fit.
+    // Once everything behind a failed chunk was refused, the caller may write again.
     done.catch(() => {
       if (this.#written === done) this.#written = Promise.resolve();
     });
@@ -172,7 +172,7 @@ export class ClientProcess implements ProcessControl {
   }
 }
 
-/** Pieces that fit into a request. A text is never cut inside a character. */
+/** Chunks that fit into a request. Text is never split inside a character. */
 function* inPieces(data: string | Uint8Array): Generator<{ readonly data: string } | { readonly base64: string }> {
   let from = 0;
   while (from < data.length) {

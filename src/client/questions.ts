@@ -1,4 +1,4 @@
-// Questions as people far away meet them. Each is answered once.
+// Answers to questions over the network. Each question is answered once.
 
 import { ControlError } from "../core/errors.ts";
 import type { Json } from "../core/model/prompt.ts";

@@ -1,4 +1,4 @@
-// The client's only randomness: keys that nobody else makes, and pauses that differ from client to client.
+// The client's only randomness: unique keys, and jitter of its pauses.
 
 export interface Random {
   /** An idempotency key that was never used before. */

@@ -1,8 +1,10 @@
-// A run as its prompter holds it, over a network: usable before the server has answered, and across any number of cuts.
+// The handle of a run over the network. It works before the server has responded, and across any number of lost
+// connections.
 //
 // Invariants
-// 1. An outcome is told only if the server has recorded it.
-// 2. A cancel that follows the prompt covers it, whichever of the two requests arrives first, and covers no other one.
+// 1. An outcome is reported only if the server has recorded it.
+// 2. A cancel called after a prompt covers it, whichever of the two requests arrives first, and covers no other
+//    prompt.
 
 import type { ControlError } from "../core/errors.ts";
 import type { CancelReceipt, Outcome } from "../core/model/cancel.ts";
@@ -23,12 +25,12 @@ import type { Connection } from "./transport/connection.ts";
 import { isRefusal } from "./transport/reply.ts";
 
 export interface RunBegun {
-  /** Undefined: a session of its own, whose id comes with the acceptance. */
+  /** Undefined: the prompt creates its own session, whose id comes with the acceptance. */
   readonly sessionId: SessionId | undefined;
   readonly accepted: Promise<AcceptedIn>;
-  /** Known already, for a run that was accepted earlier. */
+  /** Set for a run that was accepted earlier. */
   readonly known?: AcceptedIn;
-  /** How its prompt was sent. Undefined: it was accepted earlier. */
+  /** The prompt as it was sent. Undefined: the run was accepted earlier. */
   readonly prompt: Unanswered | undefined;
 }
 
@@ -66,14 +68,14 @@ export class ClientRun implements RunControl {
     throw early("The id of a run");
   }
 
-  /** Known at once, except for a prompt in a session of its own. */
+  /** Known at once, except for a prompt that creates its own session: its id comes with the acceptance. */
   get sessionId(): SessionId {
     const id = this.#session ?? this.#known?.sessionId;
     if (id !== undefined) return id;
-    throw early("The session of a prompt that has one of its own");
+    throw early("The session of a prompt that creates one");
   }
 
-  /** Asked for again and again, until it is recorded. Rejects if the prompt was refused or the server stays away. */
+  /** Polled until it is recorded. Rejects if the prompt was refused, or if the server stays unreachable. */
   get outcome(): Promise<Outcome> {
     this.#outcome ??= ignoreUnhandled(this.accepted.then(({ runId }) => this.#connection.outcomes.of(runId)));
     return this.#outcome;
@@ -88,14 +90,14 @@ export class ClientRun implements RunControl {
     return ignoreUnhandled(this.#cancel(options));
   }
 
-  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  /** The text of the last turn, once the run has ended. With `{ all: true }` the text of all turns. */
   text(options: TextOptions = {}): Promise<string> {
     const { all, ...rest } = optionsOf(options, "text()");
     rejectUnknown(rest, "text()");
     return runText(this.#events("without"), { all: all === true });
   }
 
-  /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
+  /** Waits for the end and resolves with the answer. Throws a RunError unless the run completed. */
   async result(): Promise<RunResult> {
     await this.outcome;
     const view = await this.view();
@@ -107,7 +109,7 @@ export class ClientRun implements RunControl {
     return this.#connection.get<RunView>(`/v1/runs/${runId}`);
   }
 
-  /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
+  /** The run's events from acceptance to outcome, with live text deltas. Ends after the outcome. */
   [Symbol.asyncIterator](): AsyncGenerator<Recorded | Delta | Gap, void> {
     return this.#events("with");
   }
@@ -142,15 +144,15 @@ export class ClientRun implements RunControl {
     checkWait(waitMs);
     const once = checkKey(key);
     const connection = this.#connection;
-    // What has its key is another run.
+    // The server refused this prompt, so a run with its key is another run.
     if (this.#refused) return { kind: "unknown" };
-    // Under the caller's own key it is always sent the same way, so that the same cancel again is the same request.
+    // With a caller's own key the request is always the same, so that repeating the cancel repeats the request.
     if (this.#known !== undefined && (once === undefined || this.#prompt === undefined)) {
       const { sessionId, runId } = this.#known;
       const byId = { path: `/v1/runs/${runId}/cancel`, body: { reason }, key: once ?? connection.chance.key() };
       return stopOne(connection, sessionId, { ...byId, waitMs });
     }
-    // By the key the prompt was sent with: it may have arrived, be on its way, or have lost its answer.
+    // Named by the key of its prompt, because the prompt may have arrived, be in flight, or have lost its response.
     if (this.#prompt === undefined) return { kind: "unknown" };
     const began = connection.clock.elapsed();
     const receipt = await cancelPrompt(connection, this.#prompt, { reason, key: once, early: true });

@@ -5,7 +5,7 @@ import { settled } from "../testing/manual-clock.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";
 import { type AcceptedIn, SendOrder, type Unanswered } from "./send-order.ts";
 
-/** Requests that leave when the order says so and are answered when the test says so. */
+/** Requests that are sent by the order under test, and answered by the test. */
 function line() {
   const sent: string[] = [];
   const answers = new Map<string, Gate<AcceptedIn>>();
@@ -25,7 +25,7 @@ function line() {
     answers.get(name)?.open(Promise.reject(error) as never);
     await settled();
   };
-  /** A stop that notes which prompts it is to name. */
+  /** A stop that records which prompts it must name. */
   const naming = (name: string) => {
     const noted: Unanswered[] = [];
     const stop = (named: readonly Unanswered[]): Promise<AcceptedIn> => {
@@ -37,7 +37,7 @@ function line() {
   return { sent, send, answer, fail, naming };
 }
 
-test("the first prompt leaves in the tick of its call, the next one when that is answered", async () => {
+test("the first prompt is sent in the tick of its call, the next one when that has a response", async () => {
   const { sent, send, answer } = line();
   const order = new SendOrder();
   void order.prompt({ sessionId: "ses_1", key: "a" }, send("a"));
@@ -50,7 +50,7 @@ test("the first prompt leaves in the tick of its call, the next one when that is
   expect(sent).toEqual(["a", "x", "b"]);
 });
 
-test("G7: a cancel leaves at once, names what is before it, and holds back what is behind it", async () => {
+test("G7: a cancel is sent at once, names the prompts before it, and holds back those after it", async () => {
   const { sent, send, answer, naming } = line();
   const order = new SendOrder();
   void order.prompt({ sessionId: "ses_1", key: "before" }, send("before"));
@@ -66,7 +66,7 @@ test("G7: a cancel leaves at once, names what is before it, and holds back what 
   expect(order.unanswered("ses_1").map(({ key }) => key)).toEqual(["after"]);
 });
 
-test("G7: a cancel of everything does so in every session, also in those that are not known yet", async () => {
+test("G7: a cancel of everything does so in every session, including unknown ones", async () => {
   const { sent, send, answer, naming } = line();
   const order = new SendOrder();
   void order.prompt({ key: "new" }, send("new"));
@@ -82,7 +82,7 @@ test("G7: a cancel of everything does so in every session, also in those that ar
   expect(sent).toEqual(["new", "a", "all", "b", "c"]);
 });
 
-test("prompts that wait are bounded", async () => {
+test("the number of waiting prompts is limited", async () => {
   const { send } = line();
   const order = new SendOrder();
   for (let count = 0; count < UNSENT_PROMPTS_MAX; count += 1)
@@ -92,7 +92,7 @@ test("prompts that wait are bounded", async () => {
   });
 });
 
-test("G7: a prompt that failed without an answer is named by the next stop; one that was refused is not", async () => {
+test("G7: the next stop names a prompt that failed without a response, and not a refused one", async () => {
   const { send, fail, answer, naming } = line();
   const order = new SendOrder();
   const told = { cause: { requestId: "req_1" } };

@@ -1,11 +1,12 @@
-// What this client has sent and not seen answered, and the order in which prompts leave. Two requests on two
-// connections may overtake each other; what a caller did first must still count first.
+// Requests that this client has sent without a response, and the order in which prompts are sent. Requests on two
+// connections can overtake each other; the order of the caller's calls must still hold.
 //
 // Invariants
 // 1. The prompts of a session are sent one after the other, in the order of the calls.
-// 2. A stop waits for nothing. One of a whole session names the prompts before it that have no answer, so that it
-//    covers them even if it arrives first. What is prompted after any stop is sent when that is answered.
-// 3. A prompt has an answer if it was accepted, or refused by the server itself. Any other failure is no answer.
+// 2. A stop waits for nothing. A stop of a whole session names the earlier prompts that have no response, so that it
+//    covers them even if it arrives first. A prompt called after any stop is sent when that stop has a response.
+// 3. A prompt counts as answered if it was accepted, or refused by the server itself. Any other failure leaves it
+//    unanswered.
 
 import { ControlError } from "../core/errors.ts";
 import type { Accepted } from "../core/model/command.ts";
@@ -13,12 +14,15 @@ import type { SessionId } from "../core/model/ids.ts";
 import { UNSENT_PROMPTS_MAX } from "./limits.ts";
 import { isRefusal } from "./transport/reply.ts";
 
-/** What the server answers to a prompt. */
+/** The server's response to a prompt. */
 export interface AcceptedIn extends Accepted {
   readonly sessionId: SessionId;
 }
 
-/** A prompt without an answer. Without a session: it has one to itself, whose id the server makes from the key. */
+/**
+ * A prompt without a response. Without a session id, the prompt creates its own session, whose id the server derives
+ * from the key.
+ */
 export interface Unanswered {
   readonly sessionId?: SessionId;
   readonly key: string;
@@ -27,15 +31,15 @@ export interface Unanswered {
 export class SendOrder {
   /** `lost`: it is not sent again, and may have been accepted. */
   readonly #unanswered = new Map<Unanswered, "sent" | "lost">();
-  /** What the next prompt of a session waits for; under undefined, what every prompt waits for. */
+  /** What the next prompt of a session waits for. The entry under undefined holds up every prompt. */
   readonly #tails = new Map<SessionId | undefined, Promise<unknown>>();
 
-  /** The prompts that a stop called now has to name: of one session, or of all. */
+  /** The prompts that a stop called now must name: those of one session, or all. */
   unanswered(session?: SessionId): readonly Unanswered[] {
     return [...this.#unanswered.keys()].filter(({ sessionId }) => session === undefined || sessionId === session);
   }
 
-  /** Sends a prompt, in this very tick if nothing is before it. */
+  /** Sends a prompt, in the same tick if no request precedes it. */
   prompt(prompt: Unanswered, send: () => Promise<AcceptedIn>): Promise<AcceptedIn> {
     const { sessionId } = prompt;
     const waiting = [...this.#unanswered].filter(([one, how]) => one.sessionId === sessionId && how === "sent").length;
@@ -52,8 +56,8 @@ export class SendOrder {
   }
 
   /**
-   * Sends a stop of one thing in a session at once. Undefined: it is not known in which, so prompts of all wait.
-   * `named` is the server's to remember once it answers.
+   * Sends a stop of one thing at once. With no session id, the session is unknown, and prompts of all sessions wait.
+   * Once the server has responded, it remembers the prompts in `named`.
    */
   stop<T>(session: SessionId | undefined, send: () => Promise<T>, named: readonly Unanswered[] = []): Promise<T> {
     const receipt = send();
@@ -64,7 +68,7 @@ export class SendOrder {
     return receipt;
   }
 
-  /** The same of everything in a session, or in all. */
+  /** The same for a stop of everything in a session, or in all sessions. */
   stopAll<T>(session: SessionId | undefined, send: (named: readonly Unanswered[]) => Promise<T>): Promise<T> {
     const named = this.unanswered(session);
     return this.stop(session, () => send(named), named);
@@ -80,7 +84,7 @@ export class SendOrder {
     for (const one of prompts) if (this.#unanswered.get(one) === "lost") this.#unanswered.delete(one);
   }
 
-  /** What follows waits for this too. What nothing waits for is forgotten. */
+  /** Makes the next prompt wait for this request too, and removes the entry once it is done. */
   #after(session: SessionId | undefined, answered: Promise<unknown>): void {
     const tail = Promise.allSettled([this.#tails.get(session), answered]).then(() => {
       if (this.#tails.get(session) === tail) this.#tails.delete(session);
@@ -90,6 +94,6 @@ export class SendOrder {
 }
 
 const tooMany = (): ControlError =>
-  new ControlError("overloaded", `${UNSENT_PROMPTS_MAX} prompts are on their way to this session already.`, {
+  new ControlError("overloaded", `${UNSENT_PROMPTS_MAX} prompts to this session are already in flight.`, {
     hint: "Await `accepted` of the earlier ones first.",
   });

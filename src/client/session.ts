@@ -1,4 +1,4 @@
-// A session of a server, as its users hold it: prompts in, events out, and a queue that belongs to them.
+// A session over the network: prompts in, events out, and its queue.
 
 import { ControlError } from "../core/errors.ts";
 import { CALL_WAIT_MS } from "../core/limits.ts";
@@ -67,7 +67,7 @@ export class ClientSession implements SessionControl {
     return this.#connection.get(this.#path);
   }
 
-  /** Sent in this very tick, or right behind what was sent to this session before. A cancel that follows covers it. */
+  /** Sent in the same tick, or right after the previous prompt of this session. A cancel called later covers it. */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): ClientRun {
     const { delivery, key: given, actor: _, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
@@ -90,7 +90,7 @@ export class ClientSession implements SessionControl {
     checkWait(waitMs);
     const began = this.#connection.clock.elapsed();
     let request = { path: `${this.#path}/cancel`, body: {}, key: this.#once(given) };
-    // Recorded first and waited for afterwards, so that the next prompt need not wait for the end of what was stopped.
+    // The cancel is recorded first and waited for afterwards, so that the next prompt need not wait for the end.
     const receipt = await this.#connection.stopAll<SessionReceipt>(this.id, (named) => {
       const keys = [...prompts, ...named.map((one) => one.key)];
       request = { ...request, body: { reason, background, only, ...(keys.length === 0 ? {} : { prompts: keys }) } };
@@ -159,11 +159,11 @@ export class ClientSession implements SessionControl {
     return this.#connection.value({ method: "POST", path: `${this.#path}/inbox`, body: item, key: this.#once(key) });
   }
 
-  /** Which modes there are is for the server to say. */
+  /** The server checks whether the mode exists. */
   async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
     const { by, key, ...rest } = optionsOf(options, "setMode()");
     rejectUnknown(rest, "setMode()");
-    if (typeof mode !== "string") throw invalid("A mode is a short word.");
+    if (typeof mode !== "string") throw invalid("A mode must be a string.");
     const body = { mode, ...(by === undefined ? {} : { by }) };
     return this.#connection.value({ method: "PUT", path: `${this.#path}/mode`, body, key: this.#once(key) });
   }
@@ -203,7 +203,7 @@ export class ClientSession implements SessionControl {
   }
 }
 
-/** The runs that have not begun. */
+/** The runs that have not started. */
 export class ClientQueue implements QueueControl {
   readonly #connection: Connection;
   readonly #session: Pick<ClientSession, "id" | "cancel">;
@@ -232,7 +232,7 @@ export class ClientQueue implements QueueControl {
     const { reason, ...keyed } = optionsOf(options, "withdraw()");
     const body = reason === undefined ? {} : { body: { reason } };
     const ask = { method: "DELETE", ...this.#named(run, keyed), ...body } as const;
-    return carriedOut(await this.#connection.stop<QueueReceipt>(this.#session.id, ask));
+    return unwrapped(await this.#connection.stop<QueueReceipt>(this.#session.id, ask));
   }
 
   async clear(options: QueueClearOptions = {}): Promise<SessionReceipt> {
@@ -246,7 +246,7 @@ export class ClientQueue implements QueueControl {
   }
 
   async #change(run: string, body: object, keyed: Keyed): Promise<QueueReceipt> {
-    return carriedOut(await this.#connection.value({ method: "PATCH", body, ...this.#named(run, keyed) }));
+    return unwrapped(await this.#connection.value({ method: "PATCH", body, ...this.#named(run, keyed) }));
   }
 
   #named(run: string, { key, ...rest }: Keyed): { readonly path: string; readonly key: string } {
@@ -255,7 +255,7 @@ export class ClientQueue implements QueueControl {
   }
 }
 
-function carriedOut(receipt: QueueReceipt): QueueReceipt {
+function unwrapped(receipt: QueueReceipt): QueueReceipt {
   if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
   return receipt;
 }

@@ -1,4 +1,4 @@
-// Cancelling everything there is: recorded in one request, and then waited for one by one.
+// `cancelAll()`: one request records every cancel, then the client waits for each stopped run and process.
 
 import type { CancelAllOptions, CoveredSession } from "../ports/control.ts";
 import { checkKey, rejectUnknown } from "./input.ts";
@@ -6,7 +6,7 @@ import { WAITS_AT_ONCE_MAX } from "./limits.ts";
 import { checkWait, type Stopped, withEnd } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
 
-/** Stops what every session has going on, and the prompts of this client that have no answer yet. */
+/** Cancels the work of every session, and this client's prompts that have no response yet. */
 export async function stopAll(
   connection: Connection,
   options: Omit<CancelAllOptions, "tenant" | "actor">,
@@ -23,7 +23,7 @@ export async function stopAll(
   return waitMs === undefined ? sessions : waitForAll(connection, sessions, { waitMs, began });
 }
 
-/** Named by its id it is already being stopped: asking again changes nothing, and tells how it ended. */
+/** Repeats each cancel by id: this changes nothing, and its receipt says how the run or process ended. */
 async function waitForAll(
   connection: Connection,
   sessions: readonly CoveredSession[],

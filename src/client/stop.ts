@@ -1,5 +1,5 @@
-// Cancelling over the network: once recorded it is recorded, however often it must be sent; and waiting for the end is
-// made of pieces, because no connection lasts for ten minutes.
+// Cancels over the network. A cancel is recorded once, however often it is sent. A wait for the end is split into
+// several requests, because no connection lasts ten minutes.
 
 import { WAIT_MS_MAX } from "../core/limits.ts";
 import type { CancelReceipt, Covered, CoveredProcess, SessionReceipt } from "../core/model/cancel.ts";
@@ -10,21 +10,21 @@ import { WAIT_PIECE_MS } from "./limits.ts";
 import type { Unanswered } from "./send-order.ts";
 import type { Connection } from "./transport/connection.ts";
 
-/** What is told of one thing that is being stopped. */
+/** The receipt of one cancelled thing. */
 export type Stopped = CancelReceipt & AwaitedOutcome;
 
 export interface StopRequest {
   readonly path: string;
   readonly body: object;
-  /** Undefined: what is named in the path is exactly what is meant, so sending it again does no harm. */
+  /** Undefined: the path names exactly one thing, so sending it again does no harm. */
   readonly key?: string | undefined;
-  /** Undefined: the server answers once it is recorded. */
+  /** Undefined: the server responds once the cancel is recorded. */
   readonly waitMs?: number | undefined;
 }
 
 /**
- * Cancels one run, call, process or question, and waits for its end as long as was asked. Recorded first and waited for
- * afterwards, so that the next prompt need not wait for the end of what was stopped.
+ * Cancels one run, call, process or question, and waits for its end as long as requested. The cancel is recorded
+ * first and waited for afterwards, so that the next prompt need not wait for the end.
  */
 export async function stopOne(
   connection: Connection,
@@ -38,7 +38,7 @@ export async function stopOne(
   return withEnd(connection, receipt, { ...request, began });
 }
 
-/** The receipt of a stop, and how what it stops has ended. `began`: since when it is waited for. */
+/** Adds the end to the receipt of a stop. `began`: when the wait began. */
 export async function withEnd<T extends Stopped>(
   connection: Connection,
   receipt: T,
@@ -46,7 +46,7 @@ export async function withEnd<T extends Stopped>(
 ): Promise<T> {
   if (waitMs === 0 || receipt.kind !== "stopping") return receipt;
   const last = await inPieces<Stopped>(connection, { ...request, waitMs }, (one) => !isLimit(one));
-  // By the next request it may have ended long ago: then the receipt says so in another form.
+  // It may have ended before the next request, whose receipt then has another form.
   if (last.kind === "settled") return { ...receipt, ended: { kind: "settled", outcome: last.outcome } };
   const ended = last.ended?.kind === "limit" ? { ...last.ended, waitMs } : last.ended;
   return { ...receipt, ...(ended === undefined ? {} : { ended }) };
@@ -55,13 +55,15 @@ export async function withEnd<T extends Stopped>(
 interface PromptStop {
   readonly reason: CancelOptions["reason"] | undefined;
   readonly key?: string | undefined;
-  /** It may not have arrived, and is withdrawn when it does. Undefined: if it has no answer yet. */
+  /**
+   * True: the prompt may not have arrived, and is withdrawn when it does. Undefined: true if it has no response yet.
+   */
   readonly early: boolean | undefined;
 }
 
 export type KeyReceipt = CancelReceipt & { readonly runId?: RunId };
 
-/** Cancels a prompt by the key it is sent with. */
+/** Cancels a prompt by its key. */
 export function cancelPrompt(
   connection: Connection,
   { sessionId, key }: Unanswered,
@@ -74,7 +76,7 @@ export function cancelPrompt(
   return connection.stop(sessionId, { path, body, key: checkKey(once) ?? connection.chance.key() });
 }
 
-/** What a cancel of a session covers, with how each of it ended. */
+/** Waits for the end of everything that a cancel of a session covers. */
 export function waitForSession(connection: Connection, wait: Wait): Promise<SessionReceipt> {
   return inPieces<SessionReceipt>(connection, wait, (last) => {
     const parts: readonly (Covered | CoveredProcess)[] = [...last.runs, ...("processes" in last ? last.processes : [])];
@@ -87,21 +89,21 @@ interface Wait extends StopRequest {
   readonly began: number;
 }
 
-/** Sends again and again with the time that is left, until it has ended or the time is over. */
+/** Repeats the request with the remaining time until `isOver`, or until the time is over. */
 async function inPieces<T>(connection: Connection, wait: Wait, isOver: (last: T) => boolean): Promise<T> {
   const { path, body, key, waitMs, began } = wait;
   const leftMs = (): number => Math.max(0, Math.ceil(waitMs - (connection.clock.elapsed() - began)));
   for (;;) {
     const pieceMs = Math.min(leftMs(), WAIT_PIECE_MS);
-    const asked = { path, key, body: { ...body, waitMs: pieceMs }, waitMs: pieceMs };
-    const last = await connection.value<T>({ method: "POST", ...asked });
+    const request = { path, key, body: { ...body, waitMs: pieceMs }, waitMs: pieceMs };
+    const last = await connection.value<T>({ method: "POST", ...request });
     if (isOver(last) || leftMs() === 0) return last;
   }
 }
 
 export function checkWait(given: number | undefined): number | undefined {
   if (given === undefined || (Number.isInteger(given) && given >= 0 && given <= WAIT_MS_MAX)) return given;
-  throw invalid(`waitMs is a whole number of milliseconds from 0 to ${WAIT_MS_MAX}.`);
+  throw invalid(`waitMs must be a whole number of milliseconds from 0 to ${WAIT_MS_MAX}.`);
 }
 
 const isLimit = (receipt: Stopped): boolean => receipt.ended?.kind === "limit";

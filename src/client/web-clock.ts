@@ -1,7 +1,7 @@
-// Time and timers as browsers and Node both have them.
+// A clock and timers for browsers and Node.
 import type { Clock } from "../ports/clock.ts";
 
-/** A longer timer fires at once on every platform; longer waits are made of several. */
+/** Every platform fires a longer timer at once; longer waits are split. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export const webClock: Clock = {
@@ -23,7 +23,7 @@ function after(ms: number, call: () => void, kind?: "idle"): () => void {
   return () => clearTimeout(timer);
 }
 
-/** In Node a timer keeps the program alive unless it is told not to; in a browser it is a number. */
+/** A pending timer keeps a Node program alive unless it is unreferenced; in a browser a timer is a number. */
 function release(timer: unknown): void {
   if (typeof timer !== "object" || timer === null || !("unref" in timer)) return;
   if (typeof timer.unref === "function") timer.unref();

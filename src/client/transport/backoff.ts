@@ -1,8 +1,9 @@
-// How long to wait before trying again, and when to stop trying.
+// Pauses between attempts, and when to give up.
 //
 // Invariants
-// 1. A pause is between half and all of its step, so that clients that were cut off together do not come back together.
-// 2. Patience is counted from the first trouble after the last sign of life, not from the beginning.
+// 1. A pause is between half and all of its step, so that clients that were cut off together do not reconnect
+//    together.
+// 2. Patience is counted from the first failure after the last successful contact, not from the first request.
 import type { Clock } from "../../ports/clock.ts";
 import { PAUSE_FIRST_MS, PAUSE_LAST_MS } from "../limits.ts";
 import type { Random } from "../random.ts";
@@ -10,7 +11,7 @@ import type { Trouble } from "./reply.ts";
 
 export interface Patience {
   readonly patienceMs: number;
-  /** The same while connections are refused, so that no server is there. */
+  /** The limit while connections are refused, so that no server is running. */
   readonly absentMs: number;
   readonly attemptsMax: number;
 }
@@ -31,24 +32,24 @@ export class Backoff {
     this.#patience = patience;
   }
 
-  /** The server is there. What it says may still be worth nothing, so the pauses stay as they are. */
+  /** The server responded. The response may still be useless, so the pauses stay as they are. */
   alive(): void {
     this.#troubleSince = undefined;
   }
 
-  /** It has brought us further: the next pause is the first again. */
+  /** The request made progress: the next pause is the first again. */
   reset(): void {
     this.#step = 0;
     this.#attempts = 1;
     this.#troubleSince = undefined;
   }
 
-  /** What the server wants the first pause to be. */
+  /** The server's preferred first pause. */
   begin(firstMs: number): void {
     this.#first = Math.min(firstMs, PAUSE_LAST_MS);
   }
 
-  /** The pause before the next attempt, at least `afterMs`. Undefined: enough. `attemptsMax` only lowers the limit. */
+  /** The pause before the next attempt, at least `afterMs`. Undefined: give up. `attemptsMax` only lowers the limit. */
   next({ afterMs: atLeastMs = 0, attemptsMax, absent }: Partial<Trouble> = {}): number | undefined {
     const now = this.#clock.elapsed();
     this.#troubleSince ??= now;
@@ -59,7 +60,7 @@ export class Backoff {
     if (enough || left <= 0 || atLeastMs > left) return undefined;
     const step = Math.min(this.#first * 2 ** this.#step, PAUSE_LAST_MS);
     this.#attempts += 1;
-    // Beyond this the step does not grow any more, and the power must not either.
+    // Beyond this the step does not grow, and the power must not overflow.
     this.#step = Math.min(this.#step + 1, 16);
     return Math.min(Math.max(step * (0.5 + this.#chance.fraction() / 2), atLeastMs), left);
   }

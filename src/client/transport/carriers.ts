@@ -1,5 +1,5 @@
-// The ways to a server that carry a shared stream: a WebSocket; and where a host or a proxy lets none through, an event
-// stream in the one direction and requests in the other.
+// Connections that carry a shared stream: a WebSocket; or, where a host or a proxy allows none, an event stream for
+// one direction and requests for the other.
 import { SseParser } from "../../wire/sse-parser.ts";
 import type { StreamDown, StreamUp } from "../../wire/stream-message.ts";
 import { type Fetch, type FetchInit, piecesOf, troubleOf } from "./reply.ts";
@@ -14,26 +14,26 @@ export interface CarrierParts {
   readonly fetch: Fetch;
 }
 
-/** A WebSocket first. Where an event stream works and a WebSocket never has, it is not tried again. */
+/** Tries a WebSocket first. If an event stream works and a WebSocket never has, WebSockets are not tried again. */
 export function firstOf(socket: OpenCarrier | undefined, events: OpenCarrier): OpenCarrier {
   let sockets: "unknown" | "work" | "fail" = "unknown";
-  return async (told) => {
+  return async (handlers) => {
     if (socket !== undefined && sockets !== "fail") {
       try {
-        const carrier = await socket(told);
+        const carrier = await socket(handlers);
         sockets = "work";
         return carrier;
       } catch {
-        // A browser does not say why. If the server can be reached at all, the other way tells.
+        // A browser does not say why. If the server is reachable at all, the event stream will show it.
       }
     }
-    const carrier = await events(told);
+    const carrier = await events(handlers);
     if (sockets === "unknown") sockets = "fail";
     return carrier;
   };
 }
 
-/** As much of a WebSocket as is needed here: that of browsers and of Node. */
+/** The part of WebSocket that browsers and Node share. */
 interface Socket {
   addEventListener(type: "open" | "close" | "error", call: () => void): void;
   addEventListener(type: "message", call: (event: { readonly data: unknown }) => void): void;
@@ -46,7 +46,7 @@ type MakeSocket = new (url: string, protocols: string[]) => Socket;
 export function socketCarrier({ base, token }: CarrierParts): OpenCarrier | undefined {
   const { WebSocket: Make } = globalThis as { WebSocket?: MakeSocket };
   if (Make === undefined) return undefined;
-  // Pages cannot set headers on a WebSocket, and an address ends up in logs.
+  // Browsers cannot set headers on a WebSocket, and URLs end up in logs.
   const protocols = ["belay.stream", ...(token === undefined ? [] : [`belay.bearer.${token}`])];
   return ({ message, closed }) =>
     new Promise((resolve, reject) => {
@@ -85,7 +85,7 @@ export function eventsCarrier(parts: CarrierParts): OpenCarrier {
     };
     return parts.fetch(parts.base + PATH, init);
   };
-  return async (told) => {
+  return async (handlers) => {
     const stop = new AbortController();
     const reply = await send("GET", undefined, stop);
     if (NONE.has(reply.status)) {
@@ -98,47 +98,47 @@ export function eventsCarrier(parts: CarrierParts): OpenCarrier {
       if (answer.status !== 202) throw new Error((await troubleOf(answer, parts.where)).error.message);
       await answer.body?.cancel();
     };
-    return new EventsCarrier(told, stop, post).read(piecesOf(reply));
+    return new EventsCarrier(handlers, stop, post).read(piecesOf(reply));
   };
 }
 
-/** No shared stream here, or none for this token: requests go by themselves, and are told why by their own answers. */
+/** No shared stream here, or none for this token: requests are sent separately, and their own responses say why. */
 const NONE: ReadonlySet<number> = new Set([401, 403, 404, 405]);
 
 type Post = (stream: string, messages: readonly StreamUp[]) => Promise<unknown>;
 
 class EventsCarrier {
-  readonly #told: CarrierEvents;
+  readonly #handlers: CarrierEvents;
   readonly #stop: AbortController;
   readonly #post: Post;
   #stream = "";
   #unsent: StreamUp[] = [];
   #sending = false;
 
-  constructor(told: CarrierEvents, stop: AbortController, post: Post) {
-    this.#told = told;
+  constructor(handlers: CarrierEvents, stop: AbortController, post: Post) {
+    this.#handlers = handlers;
     this.#stop = stop;
     this.#post = post;
   }
 
-  /** Resolves when the server has said what it is called. */
+  /** Resolves when the server has sent the id of the stream. */
   read(pieces: AsyncIterable<Uint8Array>): Promise<this> {
     return new Promise((resolve, reject) => {
-      const heard = (down: StreamDown): void => {
+      const receive = (down: StreamDown): void => {
         if (down.type === "open") {
           this.#stream = down.stream;
           resolve(this);
         }
-        this.#told.message(down);
+        this.#handlers.message(down);
       };
-      void this.#read(pieces, heard).catch((why: unknown) => {
-        if (this.#stream !== "") this.#told.closed(why);
+      void this.#read(pieces, receive).catch((why: unknown) => {
+        if (this.#stream !== "") this.#handlers.closed(why);
         reject(why);
       });
     });
   }
 
-  /** What is sent together goes in one request, and one request at a time: they arrive in order. */
+  /** Messages sent together go in one request, one request at a time, so that they arrive in order. */
   send(message: StreamUp): void {
     this.#unsent.push(message);
     if (this.#sending) return;
@@ -150,12 +150,12 @@ class EventsCarrier {
     this.#stop.abort(CLOSED);
   }
 
-  async #read(pieces: AsyncIterable<Uint8Array>, heard: (down: StreamDown) => void): Promise<never> {
+  async #read(pieces: AsyncIterable<Uint8Array>, receive: (down: StreamDown) => void): Promise<never> {
     const parser = new SseParser();
     for await (const piece of pieces) {
       for (const { event, data } of parser.push(piece)) {
         const down = event === "message" ? parsed(data) : undefined;
-        if (down !== undefined) heard(down);
+        if (down !== undefined) receive(down);
       }
     }
     throw new Error("the stream has ended");
@@ -174,7 +174,7 @@ class EventsCarrier {
 function parsed(text: string): StreamDown | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    // The edge: a message is what the API says it is.
+    // The edge: the API defines the messages.
     return typeof value === "object" && value !== null && "type" in value ? (value as StreamDown) : undefined;
   } catch {
     return undefined;

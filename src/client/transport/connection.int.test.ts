@@ -8,10 +8,10 @@ import { ATTEMPTS_MAX, REQUEST_MS, STOP_ATTEMPTS_MAX } from "../limits.ts";
 const ROW = { id: "ses_1", head: 3, createdAt: 1, phase: "open" };
 
 describe("a request", () => {
-  test("carries the token and what it accepts, and its answer is handed on", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    const asked = await house.server.next("GET /v1/sessions/ses_1");
+  test("sends the token and what it accepts, and returns the response", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    const asked = await fixture.server.next("GET /v1/sessions/ses_1");
     expect(asked.header("authorization")).toBe("Bearer secret");
     expect(asked.header("accept")).toBe("application/json");
     expect(asked.header("idempotency-key")).toBeUndefined();
@@ -19,10 +19,10 @@ describe("a request", () => {
     expect(await row).toEqual(ROW);
   });
 
-  test("that is refused is told with the server's own code, message and hint, and is not made again", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).error(404, "not_found");
+  test("that is refused rejects with the server's code, message and hint, and is not repeated", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).error(404, "not_found");
     await expect(row).rejects.toMatchObject({
       name: "ControlError",
       code: "not_found",
@@ -31,7 +31,7 @@ describe("a request", () => {
       retryable: false,
       cause: { status: 404, requestId: "req_1" },
     });
-    expect(house.server.heard).toHaveLength(1);
+    expect(fixture.server.heard).toHaveLength(1);
   });
 
   test.each([
@@ -44,17 +44,17 @@ describe("a request", () => {
     [429, "queue_full"],
     [500, "internal"],
   ])("answered with %i %s is not made again", async (status, code) => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).error(status, code, { "retry-after": "1" });
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).error(status, code, { "retry-after": "1" });
     await expect(row).rejects.toMatchObject({ code });
-    expect(house.server.heard).toHaveLength(1);
+    expect(fixture.server.heard).toHaveLength(1);
   });
 
-  test("with a code that this client does not know is told as internal, in the server's words", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).error(418, "teapot");
+  test("with an unknown error code rejects as internal, with the server's message", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).error(418, "teapot");
     await expect(row).rejects.toMatchObject({ code: "internal", message: "It is teapot." });
   });
 
@@ -66,11 +66,11 @@ describe("a request", () => {
     ["a crash page", 500, "oops", "unavailable"],
     ["a page that wants a token", 401, "<h1>Unauthorized</h1>", "unauthenticated"],
   ])("answered with %s says that this is not Belay", async (_, status, text, code) => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).text(status, text);
-    await expect(row).rejects.toMatchObject({ code, message: expect.stringContaining(house.server.url) });
-    expect(house.server.heard).toHaveLength(1);
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).text(status, text);
+    await expect(row).rejects.toMatchObject({ code, message: expect.stringContaining(fixture.server.url) });
+    expect(fixture.server.heard).toHaveLength(1);
   });
 
   const ODD: readonly (readonly [string, number, string, Readonly<Record<string, string>>])[] = [
@@ -81,43 +81,43 @@ describe("a request", () => {
     ["a redirect", 302, "", { location: "https://login.example.com" }],
   ];
 
-  test.each(ODD)("G7: a stop that meets %s is sent again, under its key", async (_, status, text, headers) => {
-    await using house = await connected();
-    const stopped = house.client.session("ses_1").cancel();
-    const first = await house.server.next("POST");
+  test.each(ODD)("G7: a stop that gets %s is repeated under its key", async (_, status, text, headers) => {
+    await using fixture = await connected();
+    const stopped = fixture.client.session("ses_1").cancel();
+    const first = await fixture.server.next("POST");
     first.text(status, text, headers);
-    await house.passPause();
-    const second = await house.server.next("POST");
+    await fixture.passPause();
+    const second = await fixture.server.next("POST");
     expect(second.header("idempotency-key")).toBe(first.header("idempotency-key"));
     second.json(200, { kind: "idle", runs: [] });
     expect(await stopped).toEqual({ kind: "idle", runs: [] });
   });
 
-  test.each([401, 413])("a prompt that a proxy will never let through (%i) is refused at once", async (status) => {
-    await using house = await connected();
-    const { accepted } = house.client.session("ses_1").prompt("hello");
-    (await house.server.next("POST")).text(status, "<h1>No</h1>");
-    await expect(accepted).rejects.toMatchObject({ message: expect.stringContaining(house.server.url) });
-    expect(house.server.heard).toHaveLength(1);
+  test.each([401, 413])("a prompt that a proxy always rejects (%i) fails at once", async (status) => {
+    await using fixture = await connected();
+    const { accepted } = fixture.client.session("ses_1").prompt("hello");
+    (await fixture.server.next("POST")).text(status, "<h1>No</h1>");
+    await expect(accepted).rejects.toMatchObject({ message: expect.stringContaining(fixture.server.url) });
+    expect(fixture.server.heard).toHaveLength(1);
   });
 
-  test("that is redirected is not followed, so that the token stays where it belongs", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).text(302, "", { location: `${house.server.url}/elsewhere` });
+  test("does not follow redirects, so that the token is sent to its own address only", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).text(302, "", { location: `${fixture.server.url}/elsewhere` });
     await expect(row).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("redirect") });
-    expect(house.server.heard).toEqual(["GET /v1/sessions/ses_1"]);
+    expect(fixture.server.heard).toEqual(["GET /v1/sessions/ses_1"]);
   });
 });
 
-describe("trouble on the way", () => {
-  test("G2: a prompt whose answer was cut off is sent again under the same key", async () => {
-    await using house = await connected();
-    const run = house.client.session("ses_1").prompt("hello");
-    const first = await house.server.next("POST");
+describe("retries", () => {
+  test("G2: a prompt whose response was lost is repeated under the same key", async () => {
+    await using fixture = await connected();
+    const run = fixture.client.session("ses_1").prompt("hello");
+    const first = await fixture.server.next("POST");
     await first.cut();
-    await house.passPause();
-    const second = await house.server.next("POST");
+    await fixture.passPause();
+    const second = await fixture.server.next("POST");
     expect(first.header("idempotency-key")).toBe("key-1");
     expect(second.header("idempotency-key")).toBe("key-1");
     expect(second.body).toEqual(first.body);
@@ -125,93 +125,93 @@ describe("trouble on the way", () => {
     expect(await run.accepted).toMatchObject({ runId: "run_1" });
   });
 
-  test.each([408, 429, 503, 502, 504])("%i is tried again, not before the server wants it", async (status) => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).error(status, "overloaded", { "retry-after": "7" });
-    expect(await house.passPause()).toBe(7000);
-    (await house.server.next("GET")).json(200, ROW);
+  test.each([408, 429, 503, 502, 504])("%i is retried, not before the server's delay", async (status) => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).error(status, "overloaded", { "retry-after": "7" });
+    expect(await fixture.passPause()).toBe(7000);
+    (await fixture.server.next("GET")).json(200, ROW);
     expect(await row).toEqual(ROW);
   });
 
-  test("pauses grow, and after a number of attempts the caller is told", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
+  test("pauses grow, and after a number of attempts the request fails", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
     const pauses: number[] = [];
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      await (await house.server.next("GET")).cut();
-      if (attempt < ATTEMPTS_MAX) pauses.push(await house.passPause());
+      await (await fixture.server.next("GET")).cut();
+      if (attempt < ATTEMPTS_MAX) pauses.push(await fixture.passPause());
     }
     await expect(row).rejects.toMatchObject({
       code: "disconnected",
       retryable: true,
-      message: expect.stringContaining(house.server.url),
+      message: expect.stringContaining(fixture.server.url),
     });
-    // Half of each step, since the test's chance is always 0.
+    // Half of each step, since the test's random number is always 0.
     expect(pauses).toEqual([125, 250, 500, 1000, 2000, 4000, 5000]);
-    expect(house.server.heard).toHaveLength(ATTEMPTS_MAX);
+    expect(fixture.server.heard).toHaveLength(ATTEMPTS_MAX);
   });
 
-  test("whoever stops something hears within seconds that it is carried out and cannot be recorded", async () => {
-    await using house = await connected();
-    const stopped = house.client.session("ses_1").cancel();
+  test("a stop that is carried out but cannot be recorded fails within seconds", async () => {
+    await using fixture = await connected();
+    const stopped = fixture.client.session("ses_1").cancel();
     const error = { code: "unavailable", message: "The server cannot do this at the moment.", hint: STOP_UNRECORDED };
     for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt += 1) {
-      (await house.server.next("POST")).json(503, { error }, { "retry-after": "1" });
-      if (attempt < STOP_ATTEMPTS_MAX) expect(await house.passPause()).toBe(1000);
+      (await fixture.server.next("POST")).json(503, { error }, { "retry-after": "1" });
+      if (attempt < STOP_ATTEMPTS_MAX) expect(await fixture.passPause()).toBe(1000);
     }
     await expect(stopped).rejects.toMatchObject({ code: "unavailable", hint: STOP_UNRECORDED });
-    expect(house.server.heard).toHaveLength(STOP_ATTEMPTS_MAX);
+    expect(fixture.server.heard).toHaveLength(STOP_ATTEMPTS_MAX);
   });
 
-  test("a server that wants us to wait longer than we have patience is told to the caller at once", async () => {
-    await using house = await connected({ patienceMs: 5000 });
-    const row = house.client.session("ses_1").row();
-    (await house.server.next("GET")).error(503, "shutting_down", { "retry-after": "6" });
+  test("a server's delay longer than `patienceMs` fails the request at once", async () => {
+    await using fixture = await connected({ patienceMs: 5000 });
+    const row = fixture.client.session("ses_1").row();
+    (await fixture.server.next("GET")).error(503, "shutting_down", { "retry-after": "6" });
     await expect(row).rejects.toMatchObject({ code: "shutting_down" });
   });
 
-  test("G7: a stop whose server has gone before it answered is given up, even with endless patience", async () => {
-    await using house = await connected({ patienceMs: Number.POSITIVE_INFINITY, absentMs: 10_000 });
-    const stopped = house.client.cancelAll();
+  test("G7: a stop is given up when its server has gone before responding, even with endless patience", async () => {
+    await using fixture = await connected({ patienceMs: Number.POSITIVE_INFINITY, absentMs: 10_000 });
+    const stopped = fixture.client.cancelAll();
     const over = stopped.catch((error: unknown) => error);
-    const asked = await house.server.next("POST");
-    // A connection that is cut belongs to a server that is there.
+    const asked = await fixture.server.next("POST");
+    // A lost connection belongs to a server that is running.
     await asked.cut();
-    await house.passPause();
-    await (await house.server.next("POST")).cut();
-    await house.server.die();
-    const began = house.clock.elapsed();
-    while (house.clock.elapsed() - began < 10_000) await house.passPause();
-    expect(await over).toMatchObject({ code: "disconnected", message: expect.stringContaining(house.server.url) });
+    await fixture.passPause();
+    await (await fixture.server.next("POST")).cut();
+    await fixture.server.die();
+    const began = fixture.clock.elapsed();
+    while (fixture.clock.elapsed() - began < 10_000) await fixture.passPause();
+    expect(await over).toMatchObject({ code: "disconnected", message: expect.stringContaining(fixture.server.url) });
   });
 
-  test("an answer that does not come is given up, and asked for again", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    const silent = await house.server.next("GET");
-    await house.clock.advance(REQUEST_MS);
+  test("a request without a response times out, and is repeated", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    const silent = await fixture.server.next("GET");
+    await fixture.clock.advance(REQUEST_MS);
     await silent.left();
-    await house.passPause();
-    (await house.server.next("GET")).json(200, ROW);
+    await fixture.passPause();
+    (await fixture.server.next("GET")).json(200, ROW);
     expect(await row).toEqual(ROW);
   });
 
-  test("what would be done twice is not sent twice: input of a process", async () => {
-    await using house = await connected();
-    const found = house.client.session("ses_1").processes.get("proc_1.1");
-    (await house.server.next("GET")).json(200, { id: "proc_1.1", sessionId: "ses_1" });
+  test("a request that would do its work twice is not repeated: input of a process", async () => {
+    await using fixture = await connected();
+    const found = fixture.client.session("ses_1").processes.get("proc_1.1");
+    (await fixture.server.next("GET")).json(200, { id: "proc_1.1", sessionId: "ses_1" });
     const written = (await found).write("ls\n");
-    const input = await house.server.next("POST /v1/processes/proc_1.1/input");
+    const input = await fixture.server.next("POST /v1/processes/proc_1.1/input");
     expect(input.body).toEqual({ data: "ls\n" });
     await input.cut();
     await expect(written).rejects.toMatchObject({ code: "disconnected" });
-    expect(house.server.heard).toHaveLength(2);
+    expect(fixture.server.heard).toHaveLength(2);
   });
 });
 
-describe("the way to a server", () => {
-  test("that is not there ends in a clear message", async () => {
+describe("connecting to a server", () => {
+  test("that is not running fails with a clear message", async () => {
     const gone = await scriptedServer();
     await gone.die();
     await expect(connectBelay({ url: gone.url, patienceMs: 0 })).rejects.toMatchObject({
@@ -221,21 +221,21 @@ describe("the way to a server", () => {
     });
   });
 
-  test("may lead through a path", async () => {
-    await using house = await connected();
-    const at = connectBelay({ url: `${house.server.url}/belay/`, token: "t" });
-    (await house.server.next("GET /belay/v1/sessions?limit=1")).json(200, { sessions: [], next: null });
+  test("may use a path", async () => {
+    await using fixture = await connected();
+    const at = connectBelay({ url: `${fixture.server.url}/belay/`, token: "t" });
+    (await fixture.server.next("GET /belay/v1/sessions?limit=1")).json(200, { sessions: [], next: null });
     await (await at).close();
   });
 
-  test("is refused if the token is, and not if it only may not read", async () => {
-    await using house = await connected();
-    const url = `${house.server.url}/x`;
+  test("fails if the token is refused, and not if it only has no read access", async () => {
+    await using fixture = await connected();
+    const url = `${fixture.server.url}/x`;
     const wrong = connectBelay({ url, token: "wrong" });
-    (await house.server.next("GET")).error(401, "unauthenticated");
+    (await fixture.server.next("GET")).error(401, "unauthenticated");
     await expect(wrong).rejects.toMatchObject({ code: "unauthenticated" });
     const narrow = connectBelay({ url, token: "narrow" });
-    (await house.server.next("GET")).error(403, "forbidden");
+    (await fixture.server.next("GET")).error(403, "forbidden");
     await (await narrow).close();
   });
 
@@ -256,24 +256,24 @@ describe("the way to a server", () => {
 });
 
 describe("close()", () => {
-  test("ends what is waited for with a clear error, and nothing can be asked afterwards", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    const asked = await house.server.next("GET");
-    await house.client.close();
+  test("rejects pending requests, and later ones, with a clear error", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    const asked = await fixture.server.next("GET");
+    await fixture.client.close();
     await expect(row).rejects.toMatchObject({ code: "disconnected", message: expect.stringContaining("was closed") });
     await asked.left();
-    await expect(house.client.status()).rejects.toThrow("was closed");
-    expect(house.clock.pending).toEqual([]);
+    await expect(fixture.client.status()).rejects.toThrow("was closed");
+    expect(fixture.clock.pending).toEqual([]);
   });
 
-  test("also ends a pause between two attempts", async () => {
-    await using house = await connected();
-    const row = house.client.session("ses_1").row();
-    await (await house.server.next("GET")).cut();
-    await until(() => house.clock.pending.length > 0);
-    await house.client.close();
+  test("ends a pause between two attempts", async () => {
+    await using fixture = await connected();
+    const row = fixture.client.session("ses_1").row();
+    await (await fixture.server.next("GET")).cut();
+    await until(() => fixture.clock.pending.length > 0);
+    await fixture.client.close();
     await expect(row).rejects.toMatchObject({ code: "disconnected" });
-    expect(house.clock.pending).toEqual([]);
+    expect(fixture.clock.pending).toEqual([]);
   });
 });

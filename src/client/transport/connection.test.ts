@@ -4,7 +4,7 @@ import { manualClock } from "../../testing/manual-clock.ts";
 import { RETRY_AFTER_MS_MAX } from "../limits.ts";
 import { Connection } from "./connection.ts";
 
-/** A server that cannot do anything at the moment, for as long as the test lasts. */
+/** A server that is unavailable throughout the test. */
 function troubled() {
   const clock = manualClock();
   let requests = 0;
@@ -20,7 +20,7 @@ function troubled() {
   });
   return {
     ...{ clock, connection, requests: () => requests },
-    /** Lets time pass until it is over, or for as long as the server remembers a key. */
+    /** Lets time pass until the request has failed, or until the server has forgotten its key. */
     until: async (over: Promise<unknown>): Promise<void> => {
       let isOver = false;
       const ended = (): void => {
@@ -32,7 +32,7 @@ function troubled() {
   };
 }
 
-test("G7: under a key a request is sent again for less time than the server remembers the key", async () => {
+test("G7: a request with a key is repeated for less time than the server remembers the key", async () => {
   const { clock, connection, requests, until } = troubled();
   const asked = connection.value({ method: "POST", path: "/v1/cancel", key: "k", attempts: "patient" });
   const stopped = connection.stop(undefined, { path: "/v1/runs/run_1/cancel", body: {}, key: "k" });
@@ -45,7 +45,7 @@ test("G7: under a key a request is sent again for less time than the server reme
   expect(requests()).toBeGreaterThan(1_000);
 });
 
-test("without a key it names what it is about, and is sent for as long as there is patience", async () => {
+test("a request without a key, which names its target, is repeated until `patienceMs`", async () => {
   const { clock, connection, until } = troubled();
   const asked = connection.value({ method: "GET", path: "/v1/outcomes", attempts: "patient" });
   await until(asked);

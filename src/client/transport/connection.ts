@@ -1,11 +1,10 @@
-// The way to one server: the one function through which every request goes, and the door to its streams.
+// All requests to one server go through here, and its streams are opened here.
 //
 // Invariants
-// 1. A request is made again only if that cannot do anything twice: it is safe, it carries a key, or it names exactly
-//    what it is about.
-// 2. Every wait here ends: by an answer, by its limit, or with the client.
-// 3. The token goes to the address it was given for, and nowhere else.
-// 4. A stop is sent through `stop()` or `stopAll()`, which keep its place among the prompts.
+// 1. A request is repeated only if that cannot do anything twice: it is safe, has a key, or names exactly one target.
+// 2. Every wait here ends: with a response, at its limit, or when the client is closed.
+// 3. The token is sent to its own address, and nowhere else.
+// 4. A stop is sent through `stop()` or `stopAll()`, which keep its order relative to prompts.
 
 import { ControlError, messageOf } from "../../core/errors.ts";
 import { RESEND_MS_MAX } from "../../core/limits.ts";
@@ -18,18 +17,18 @@ import type { Random } from "../random.ts";
 import { SendOrder, type Unanswered } from "../send-order.ts";
 import { Backoff, type Patience } from "./backoff.ts";
 import { Places } from "./places.ts";
-import { answerOf, type Fetch, type FetchInit, type Reply, type Trouble } from "./reply.ts";
+import { answerOf, type Fetch, type FetchInit, type FetchResponse, type Trouble } from "./reply.ts";
 import { type OpenCarrier, SharedStream } from "./shared-stream.ts";
 
 export interface ConnectionParts {
   readonly fetch: Fetch;
-  /** What paths are appended to. */
+  /** Paths are appended to this. */
   readonly base: string;
-  /** What people are told it is called. */
+  /** The server's name in messages. */
   readonly where: string;
-  /** How stops and requests that take long share a connection. Undefined: each has its own. */
+  /** Opens the connection that stops and long requests share. Undefined: each request has its own. */
   readonly open?: OpenCarrier | undefined;
-  /** Whether there are only six connections, so that short requests must not take them all. */
+  /** Whether there are only six connections, so that short requests must leave some free. */
   readonly isCrowded?: boolean;
   readonly token: string | undefined;
   readonly clock: Clock;
@@ -43,19 +42,19 @@ export interface Ask {
   readonly path: string;
   readonly query?: Query;
   readonly body?: object;
-  /** So that the server knows a second sending for what it is. */
+  /** Idempotency key: the server recognizes a repeated request by it. */
   readonly key?: string | undefined;
-  /** `never`: what a second sending would do twice. */
+  /** `never`: a repeated request would do its work twice. */
   readonly again?: "never";
-  /** How long the server is asked to wait before it answers. */
+  /** How long the server is asked to wait before it responds. */
   readonly waitMs?: number;
-  /** Gives up waiting for the answer; rejects with the signal's reason. */
+  /** Gives up waiting for the response; rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** `patient`: tried for as long as the client has patience, however often that is. */
+  /** `patient`: retried until the client's patience is over, without a limit of attempts. */
   readonly attempts?: "patient";
 }
 
-/** A stop as it is sent: once it is recorded it is answered, however long what it stops takes to end. */
+/** A stop as it is sent. The server responds once it is recorded, however long its targets take to end. */
 export type StopAsk = Pick<Ask, "path" | "body" | "key"> & { readonly method?: "DELETE" };
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -65,7 +64,7 @@ export interface Answered<T> {
   readonly value: T;
 }
 
-/** Why a request of ours was given up by ourselves. */
+/** Abort reasons of the client itself. */
 const CLOSED = { name: "Closed", message: "The client was closed." } as const;
 const LATE = { name: "Late", message: "The answer took too long." } as const;
 
@@ -96,34 +95,34 @@ export class Connection {
     this.#places = parts.isCrowded === true ? new Places(parts.base) : undefined;
   }
 
-  /** Lets go of everything that is under way. Nothing at the server is stopped by it. */
+  /** Aborts all pending requests. This stops nothing at the server. */
   close(): void {
     this.#closed = true;
     for (const one of this.#underWay) one.abort(CLOSED);
     this.#shared?.close();
   }
 
-  /** Makes a request, again and again if it must and may, and answers what the server says. */
+  /** Sends a request, with retries where they are safe, and returns the server's response. */
   ask<T>(ask: Ask): Promise<Answered<T>> {
     return this.#ask(ask, (ask.waitMs ?? 0) > 0 ? "long" : "short");
   }
 
   async #ask<T>(ask: Ask, kind: Kind): Promise<Answered<T>> {
     const endless = ask.attempts === "patient" || this.patienceMs === Number.POSITIVE_INFINITY;
-    // The server remembers what was asked under a key for longer than this.
+    // The server remembers a key for longer than this.
     const patienceMs = ask.key === undefined ? this.patienceMs : Math.min(this.patienceMs, RESEND_MS_MAX);
     const backoff = this.backoff(endless ? Number.POSITIVE_INFINITY : ATTEMPTS_MAX, patienceMs);
     for (;;) {
       const answer = await this.#attempt<T>(ask, kind);
       if ("value" in answer) return answer;
-      const mayRepeat = mayBeWaitedOut(answer, ask) && (ask.again !== "never" || answer.untouched === true);
+      const mayRepeat = isTemporary(answer, ask) && (ask.again !== "never" || answer.untouched === true);
       const pauseMs = mayRepeat ? backoff.next(answer) : undefined;
       if (pauseMs === undefined) throw answer.error;
       await this.pause(pauseMs, ask.signal);
     }
   }
 
-  /** The value alone, where the status says nothing more. */
+  /** Only the value of the response, where the status adds nothing. */
   async value<T>(ask: Ask): Promise<T> {
     return (await this.ask<T>(ask)).value;
   }
@@ -132,12 +131,12 @@ export class Connection {
     return this.value<T>({ method: "GET", path, query, ...(signal === undefined ? {} : { signal }) });
   }
 
-  /** Sends a stop of one thing in a session, or in one that is not known, ahead of what is prompted next. */
+  /** Sends a stop of one thing in a session, or in an unknown one, ahead of the next prompts. */
   stop<T>(session: SessionId | undefined, ask: StopAsk): Promise<T> {
     return this.order.stop(session, () => this.#stop<T>(ask));
   }
 
-  /** Sends a stop of everything in a session, or in all, which names the prompts that have no answer. */
+  /** Sends a stop of everything in a session, or in all, that names the prompts without a response. */
   stopAll<T>(session: SessionId | undefined, ask: (named: readonly Unanswered[]) => StopAsk): Promise<T> {
     return this.order.stopAll(session, (named) => this.#stop<T>(ask(named)));
   }
@@ -151,25 +150,25 @@ export class Connection {
     return new Backoff(this.clock, this.chance, patience);
   }
 
-  /** One attempt to open a stream: a reply whose head has come in. Ended through `stop`. */
-  async open(path: string, headers: Readonly<Record<string, string>>, stop: AbortController): Promise<Reply> {
+  /** One attempt to open a stream: a response whose head has arrived. `stop` ends it. */
+  async open(path: string, headers: Readonly<Record<string, string>>, stop: AbortController): Promise<FetchResponse> {
     const dispose = this.clock.after(REQUEST_MS, () => stop.abort(LATE));
     try {
-      const asked = { method: "GET", headers: { accept: "text/event-stream", ...headers } } as const;
-      return await this.#send(path, asked, stop.signal, "long");
+      const head = { method: "GET", headers: { accept: "text/event-stream", ...headers } } as const;
+      return await this.#send(path, head, stop.signal, "long");
     } finally {
       dispose();
     }
   }
 
-  /** Ends `stop` together with the client, until it is let go of. */
+  /** Aborts `stop` when the client is closed, until released. */
   hold(stop: AbortController): () => void {
     if (this.#closed) throw this.#closedError();
     this.#underWay.add(stop);
     return () => void this.#underWay.delete(stop);
   }
 
-  /** Resolves after a while; rejects if the client is closed or the caller gives up. */
+  /** Resolves after a while; rejects if the client is closed or the caller aborts. */
   async pause(ms: number, signal?: AbortSignal): Promise<void> {
     await this.during(signal, (stop) => {
       return new Promise<void>((resolve) => {
@@ -179,7 +178,7 @@ export class Connection {
     });
   }
 
-  /** Does something that can be given up: by the caller, or because the client is closed. */
+  /** Runs an action that ends early if the caller aborts or the client is closed. */
   async during<T>(signal: AbortSignal | undefined, act: (stop: AbortController) => Promise<T>): Promise<T> {
     const stop = new AbortController();
     const release = this.hold(stop);
@@ -200,7 +199,7 @@ export class Connection {
     }
   }
 
-  /** What went wrong on the way, as far as it can be told. */
+  /** The error for a request that failed on the way. */
   lost(thrown: unknown): ControlError {
     const why = thrown === LATE ? `did not answer within ${REQUEST_MS} ms` : `cannot be reached: ${reasonOf(thrown)}`;
     return new ControlError("disconnected", `${this.where} ${why}`, { cause: thrown });
@@ -214,7 +213,7 @@ export class Connection {
       try {
         const reply = await this.#send(withQuery(ask.path, ask.query), headOf(ask), stop.signal, kind);
         const answer = await answerOf(reply, this.where);
-        // The edge: what the server answers is what the API says it answers.
+        // The edge: the API defines the server's responses.
         return "value" in answer ? { status: reply.status, value: answer.value as T } : answer;
       } catch (thrown) {
         if (thrown instanceof ControlError) return { error: thrown, again: false, afterMs: 0 };
@@ -227,27 +226,27 @@ export class Connection {
     });
   }
 
-  /** Stops, and what takes long, go over the shared connection: nothing that is short can keep a stop waiting. */
-  #send(path: string, head: Head, signal: AbortSignal, kind: Kind): Promise<Reply> {
+  /** Stops and long requests go over the shared connection, so that no short request can delay a stop. */
+  #send(path: string, head: Head, signal: AbortSignal, kind: Kind): Promise<FetchResponse> {
     const { fetch, base, token } = this.#parts;
     const headers = token === undefined ? head.headers : { ...head.headers, authorization: `Bearer ${token}` };
     const init: FetchInit = { ...head, headers, signal, redirect: "manual", cache: "no-store", credentials: "omit" };
-    const alone = (): Promise<Reply> => fetch(base + path, init);
+    const alone = (): Promise<FetchResponse> => fetch(base + path, init);
     return kind === "short" || this.#shared === undefined ? alone() : this.#shared.fetch(path, init, alone);
   }
 
   #closedError(): ControlError {
     return new ControlError("disconnected", `This client of ${this.where} was closed.`, {
-      hint: "What was accepted goes on at the server. Connect again with connectBelay().",
+      hint: "Accepted work continues at the server. Connect again with connectBelay().",
     });
   }
 }
 
-/** A page of a proxy passes. What is known by its key, or waited for, is sent until the server itself answers. */
-const mayBeWaitedOut = ({ again, foreign }: Trouble, { key, attempts }: Ask): boolean =>
+/** A proxy's error page is temporary: a request with a key, or a wait, is repeated until the server itself responds. */
+const isTemporary = ({ again, foreign }: Trouble, { key, attempts }: Ask): boolean =>
   again || (foreign === true && (key !== undefined || attempts === "patient"));
 
-/** How a request travels. `short`: nothing but its answer is waited for. */
+/** How a request is sent. `short`: it waits for nothing but its response. */
 type Kind = "stop" | "long" | "short";
 
 interface Head {
@@ -274,13 +273,13 @@ export function withQuery(path: string, query: Query = {}): string {
   return search.size === 0 ? path : `${path}?${search}`;
 }
 
-/** `fetch` says only that it failed; why is one level deeper. */
+/** `fetch` reports only that it failed; its cause says why. */
 const causeOf = (thrown: unknown): unknown =>
   thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
 
 const reasonOf = (thrown: unknown): string => messageOf(causeOf(thrown));
 
-/** The connection was refused, or the socket file is gone. Browsers do not tell. */
+/** The connection was refused, or the socket file is missing. Browsers do not say. */
 function isAbsent(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return cause instanceof Error && "code" in cause && (cause.code === "ECONNREFUSED" || cause.code === "ENOENT");

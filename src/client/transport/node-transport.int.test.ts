@@ -19,7 +19,7 @@ async function overSocket(act: (server: ScriptedServer, client: BelayClient) => 
   }
 }
 
-test("everything goes over a unix socket, without a token", () =>
+test("all requests go over a Unix socket, without a token", () =>
   overSocket(async (server, client) => {
     const made = client.createSession({ title: "né €😀" });
     const asked = await server.next("POST /v1/sessions");
@@ -29,7 +29,7 @@ test("everything goes over a unix socket, without a token", () =>
     expect((await made).id).toBe("ses_1");
   }));
 
-test("a body is told by its length, also that of a DELETE", () =>
+test("a body is sent with its length, including that of a DELETE", () =>
   overSocket(async (server, client) => {
     const closed = client.session("ses_1").close({ reason: "né" });
     const asked = await server.next("DELETE /v1/sessions/ses_1");
@@ -38,7 +38,7 @@ test("a body is told by its length, also that of a DELETE", () =>
     expect(await closed).toMatchObject({ kind: "idle" });
   }));
 
-test("streams are read as they come, and leaving closes the connection", () =>
+test("streams are read as they arrive, and leaving closes the connection", () =>
   overSocket(async (server, client) => {
     const events = client.session("ses_1").events();
     const first = events.next();
@@ -51,7 +51,7 @@ test("streams are read as they come, and leaving closes the connection", () =>
     await stream.left();
   }));
 
-test("a cut in the head, in the body and in a stream is told, and takes nobody down", () =>
+test("a connection lost in the head, in the body and in a stream rejects, and is never uncaught", () =>
   overSocket(async (server, client) => {
     const head = client.status();
     await (await server.next("GET /v1/status")).cut();
@@ -63,7 +63,7 @@ test("a cut in the head, in the body and in a stream is told, and takes nobody d
     await expect(stream).rejects.toMatchObject({ code: "disconnected" });
   }));
 
-test("a socket that nobody listens on is named", async () => {
+test("a socket without a listener is named in the error", async () => {
   const socket = join(tmpdir(), "belay-nobody-is-here");
   await expect(connectBelay({ socket, patienceMs: 0 })).rejects.toMatchObject({
     code: "unavailable",
@@ -71,7 +71,7 @@ test("a socket that nobody listens on is named", async () => {
   });
 });
 
-test("a socket that fails between two requests ends no program, however often it is lent", () =>
+test("a reused socket that fails between two requests does not end the program", () =>
   overSocket(async (server, client) => {
     for (const key of ["one", "two"]) {
       const listed = client.sessions();
@@ -80,7 +80,7 @@ test("a socket that fails between two requests ends no program, however often it
     }
     const [free] = Object.values(globalAgent.freeSockets).flatMap((sockets) => sockets ?? []);
     expect(free?.listeners("error").length).toBeLessThan(4);
-    // Node itself listens once.
+    // Node itself adds one listener.
     expect(() => free?.emit("error", new Error("given up"))).not.toThrow();
     expect(() => free?.emit("error", new Error("given up"))).not.toThrow();
     expect(free).toBeDefined();

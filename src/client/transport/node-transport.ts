@@ -1,21 +1,22 @@
-// `fetch` over a unix socket, for Node. Loaded only when a socket is asked for, so that browsers never see it.
+// `fetch` over a Unix socket, for Node. Imported only if a socket is used, so that browsers never load it.
 import { request } from "node:http";
 import { utf8Bytes } from "../../core/model/prompt.ts";
-import type { Fetch, Reply } from "./reply.ts";
+import type { Fetch, FetchResponse } from "./reply.ts";
 
-/** As `fetch`, but every request goes to this socket, whatever host its address names. */
+/** Like `fetch`, but every request goes to this socket, whatever the host of its URL. */
 export function socketFetch(socketPath: string): Fetch {
   return (url, { method, headers, body, signal }) =>
-    new Promise<Reply>((resolve, reject) => {
+    new Promise<FetchResponse>((resolve, reject) => {
       const { host, pathname, search } = new URL(url);
-      // Said in any case: for a DELETE, Node would send the body without saying how long it is.
+      // Always set: Node would send the body of a DELETE without a length.
       const length = body === undefined ? {} : { "content-length": String(utf8Bytes(body)) };
       const head = { ...headers, ...length, host };
-      const asked = request({ socketPath, method, path: pathname + search, headers: head, signal });
-      // Also after the head has come in: a cut is then told by the body, and must not take the program down.
-      asked.on("error", reject);
-      asked.on("socket", outliveErrors);
-      asked.on("response", (incoming) => {
+      const sent = request({ socketPath, method, path: pathname + search, headers: head, signal });
+      // Kept after the head has arrived: the body reports a later error, and this listener keeps it from being
+      // uncaught.
+      sent.on("error", reject);
+      sent.on("socket", outliveErrors);
+      sent.on("response", (incoming) => {
         const status = incoming.statusCode ?? 0;
         const get = (name: string): string | null => {
           const value = incoming.headers[name];
@@ -23,22 +24,22 @@ export function socketFetch(socketPath: string): Fetch {
         };
         resolve({ status, headers: { get }, body: streamOf(incoming) });
       });
-      asked.end(body);
+      sent.end(body);
     });
 }
 
 /**
- * A request that is given up in the moment in which its answer ends fails on its socket, when Node has already taken
- * its own ears off it to lend it to the next one. Nobody would hear it, and that ends a program.
+ * Keeps a late socket error from ending the program. A request aborted as its response ends can fail on its socket
+ * after Node has removed its own listeners to reuse the socket, and an `error` event without a listener is thrown.
  */
-function outliveErrors(socket: Lent): void {
-  // The same socket is lent many times.
+function outliveErrors(socket: ReusedSocket): void {
+  // A reused socket already has the listener.
   if (!socket.listeners("error").includes(ignore)) socket.on("error", ignore);
 }
 
 const ignore = (): void => {};
 
-interface Lent {
+interface ReusedSocket {
   listeners(event: "error"): readonly unknown[];
   on(event: "error", call: () => void): unknown;
 }
@@ -47,7 +48,7 @@ interface Incoming extends AsyncIterable<unknown> {
   destroy(): unknown;
 }
 
-/** Read when it is asked for and not before, so that a slow reader slows its sender and fills no memory. */
+/** Reads on demand, so that backpressure reaches the sender and memory stays bounded. */
 function streamOf(incoming: Incoming): ReadableStream<Uint8Array> {
   const pieces = incoming[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(

@@ -1,12 +1,12 @@
-// Places for short requests. A browser has six connections to a server, for all of its tabs: one carries the shared
-// stream, one what is sent to it or a stop by itself, and the others these.
+// Limits concurrent short requests. All tabs of a browser share six connections to a server: one carries the shared
+// stream, one the messages sent to it or a separate stop, and these the rest.
 //
 // Invariants
-// 1. No more than `SHORT_REQUESTS_MAX` have a place at once; of all tabs together, where they can share locks.
-// 2. The place of a tab that is closed is free: its locks are released with it.
+// 1. At most `SHORT_REQUESTS_MAX` requests hold a place at once, counted over all tabs where they can share locks.
+// 2. Closing a tab frees its places: the browser releases its locks.
 import { SHORT_REQUESTS_MAX } from "../limits.ts";
 
-/** As much of Web Locks as is needed here. */
+/** The part of Web Locks that is used here. */
 interface Locks {
   request(name: string, options: { readonly signal: AbortSignal }, held: () => Promise<void> | void): Promise<void>;
 }
@@ -25,7 +25,7 @@ export class Places {
     this.#names = Array.from({ length: SHORT_REQUESTS_MAX }, (_, index) => `belay ${base} short ${index}`);
   }
 
-  /** Resolves with what gives the place back; rejects with the signal's reason. */
+  /** Resolves with a function that releases the place; rejects with the signal's reason. */
   async take(signal: AbortSignal): Promise<Release> {
     if (this.#locks !== undefined) return this.#lock(this.#locks, signal);
     if (this.#free > 0) this.#free -= 1;
@@ -55,7 +55,7 @@ export class Places {
     else turn();
   }
 
-  /** The first of the locks that is free. */
+  /** Takes the first lock that is free. */
   #lock(locks: Locks, signal: AbortSignal): Promise<Release> {
     const others = new AbortController();
     return new Promise((resolve, reject) => {
@@ -71,7 +71,7 @@ export class Places {
       };
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener("abort", left, { once: true });
-      // What is rejected is a request that was given up for the lock that came first.
+      // A rejection means that the request was aborted because another lock was granted first.
       for (const name of this.#names) locks.request(name, { signal: others.signal }, held).catch(() => {});
     });
   }

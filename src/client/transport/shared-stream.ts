@@ -1,34 +1,36 @@
-// The one connection over which a client follows and waits: any number of requests and their answers, each read at the
-// pace of its own reader.
+// The one connection over which a client follows, waits and stops: it multiplexes any number of requests, with
+// backpressure for each response.
 //
 // Invariants
-// 1. Stops, and requests that take long, share one connection: no stop waits for one of the six of a browser.
-// 2. A stop never waits for this connection for longer than `STOP_OPEN_MS`: then it is sent by itself.
-// 3. When the connection is lost, every answer on it fails at once; who reads them asks again from where it was.
+// 1. Stops and long requests share one connection, so that no stop waits for one of a browser's six connections.
+// 2. A stop waits at most `STOP_OPEN_MS` for this connection to open, and is then sent separately.
+// 3. When the connection is lost, every response on it fails at once; its reader requests it again from its cursor.
 import type { Clock } from "../../ports/clock.ts";
 import type { StreamDown, StreamHead, StreamUp } from "../../wire/stream-message.ts";
 import { READ_CHARS, RECEIVED_MS, STOP_OPEN_MS, STREAM_LINGER_MS } from "../limits.ts";
-import type { FetchInit, Reply } from "./reply.ts";
+import type { FetchInit, FetchResponse } from "./reply.ts";
 
-/** An open way for messages. */
+/** An open connection for messages. */
 export interface Carrier {
   send(message: StreamUp): void;
-  /** `dead`: nothing comes over it any more, whoever else may use it. */
+  /** `dead`: nothing arrives over it any more, so every user of it must give it up. */
   close(why?: "dead"): void;
 }
 
 export interface CarrierEvents {
   readonly message: (message: StreamDown) => void;
-  /** Once, whoever ended it. */
+  /** Called once, whichever side closed it. */
   readonly closed: (why: unknown) => void;
 }
 
-/** Opens a way to the server. Undefined: there is no such way here. Rejects if the server cannot be reached. */
+/**
+ * Connects to the server. Undefined: this kind of connection is not available. Rejects if the server is unreachable.
+ */
 export type OpenCarrier = (events: CarrierEvents) => Promise<Carrier | undefined>;
 
-/** A request that waits for its answer, or whose answer is being read. */
+/** A request that waits for its response, or whose response is being read. */
 interface Pending {
-  readonly answered: (reply: Reply) => void;
+  readonly answered: (reply: FetchResponse) => void;
   readonly failed: (why: unknown) => void;
   received(): void;
   body: Body | undefined;
@@ -48,11 +50,11 @@ export class SharedStream {
     this.#clock = clock;
   }
 
-  /** As `fetch`, over the shared connection; `alone` sends it by itself, where there is none. */
-  async fetch(path: string, init: FetchInit, alone: () => Promise<Reply>): Promise<Reply> {
-    const carrier = await (init.method === "GET" ? this.#connected() : this.#soon());
+  /** Like `fetch`, over the shared connection; calls `alone` to send it separately if there is none. */
+  async fetch(path: string, init: FetchInit, alone: () => Promise<FetchResponse>): Promise<FetchResponse> {
+    const carrier = await (init.method === "GET" ? this.#connected() : this.#connectedSoon());
     if (carrier === undefined) return alone();
-    // It was lost again before this could be sent.
+    // The connection was lost before this could be sent.
     if (carrier !== this.#live) throw new Error("the connection was closed");
     return this.#request(carrier, path, init);
   }
@@ -61,8 +63,8 @@ export class SharedStream {
     this.#live?.close();
   }
 
-  /** Undefined: it is not open soon enough for a stop, or cannot be opened. */
-  async #soon(): Promise<Carrier | undefined> {
+  /** Undefined: it does not open soon enough for a stop, or cannot be opened. */
+  async #connectedSoon(): Promise<Carrier | undefined> {
     if (this.#live !== undefined) return this.#live;
     const { promise: late, resolve } = Promise.withResolvers<undefined>();
     const disarm = this.#clock.after(STOP_OPEN_MS, () => resolve(undefined), "idle");
@@ -107,9 +109,9 @@ export class SharedStream {
     for (const one of all) one.failed(why);
   }
 
-  #request(carrier: Carrier, path: string, { method, headers, body, signal }: FetchInit): Promise<Reply> {
+  #request(carrier: Carrier, path: string, { method, headers, body, signal }: FetchInit): Promise<FetchResponse> {
     const id = String(++this.#ids);
-    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    const { promise, resolve, reject } = Promise.withResolvers<FetchResponse>();
     if (signal.aborted) return Promise.reject(signal.reason);
     const received = this.#clock.after(RECEIVED_MS, () => carrier.close("dead"), "idle");
     const left = (): void => {
@@ -163,7 +165,7 @@ export class SharedStream {
     this.#forget(message.id);
   }
 
-  /** With the last one gone, the connection is closed: an open one keeps a program alive. */
+  /** After the last request the connection is closed: an open one keeps a program alive. */
   #forget(id: string): boolean {
     const known = this.#pending.delete(id);
     if (known && this.#pending.size === 0) {
@@ -174,18 +176,18 @@ export class SharedStream {
   }
 }
 
-function replyOf({ status, headers }: StreamHead, body: ReadableStream<Uint8Array>): Reply {
+function replyOf({ status, headers }: StreamHead, body: ReadableStream<Uint8Array>): FetchResponse {
   return { status, headers: { get: (name) => headers[name] ?? null }, body };
 }
 
-/** The body of one answer: what has come in waits here until it is read, and only then is more asked for. */
+/** The body of one response: received text is buffered until it is read, and only then is more requested. */
 class Body {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();
   readonly #texts: string[] = [];
   readonly #read: (chars: number) => void;
-  #wanted: (() => void) | undefined;
-  #unsaid = 0;
+  #wake: (() => void) | undefined;
+  #unacknowledged = 0;
   #end: "open" | "ended" | { readonly why: unknown } = "open";
 
   constructor({ read, left }: { read: (chars: number) => void; left: () => void }) {
@@ -198,32 +200,32 @@ class Body {
 
   push(text: string): void {
     this.#texts.push(text);
-    this.#wanted?.();
+    this.#wake?.();
   }
 
   end(): void {
     if (this.#end === "open") this.#end = "ended";
-    this.#wanted?.();
+    this.#wake?.();
   }
 
   fail(why: unknown): void {
     if (this.#end === "open") this.#end = { why };
-    this.#wanted?.();
+    this.#wake?.();
   }
 
   async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     while (this.#texts.length === 0 && this.#end === "open") {
       await new Promise<void>((resolve) => {
-        this.#wanted = resolve;
+        this.#wake = resolve;
       });
     }
     const text = this.#texts.shift();
     if (text !== undefined) {
       controller.enqueue(this.#encoder.encode(text));
-      this.#unsaid += text.length;
-      if (this.#unsaid < READ_CHARS || this.#end !== "open") return;
-      this.#read(this.#unsaid);
-      this.#unsaid = 0;
+      this.#unacknowledged += text.length;
+      if (this.#unacknowledged < READ_CHARS || this.#end !== "open") return;
+      this.#read(this.#unacknowledged);
+      this.#unacknowledged = 0;
     } else if (typeof this.#end === "object") controller.error(this.#end.why);
     else controller.close();
   }

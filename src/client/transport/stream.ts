@@ -1,21 +1,21 @@
-// A stream of a server's events that outlives its connections: cut off, it goes on where it was.
+// A server's event stream that survives its connections: after a cut it continues where it was.
 //
 // Invariants
-// 1. Whoever reads decides how far it is (`cursor`): a new connection asks for what follows that, and nothing else.
-// 2. A connection that says nothing is not believed for longer than three heartbeats.
-// 3. Leaving the loop closes the connection, and tells the server nothing else.
+// 1. The reader decides the position (`cursor`): a new connection requests what follows it, and nothing else.
+// 2. A connection that sends nothing for three heartbeats is closed.
+// 3. Leaving the loop closes the connection, and sends nothing else to the server.
 import { ADVICE, type ControlCode, ControlError } from "../../core/errors.ts";
 import { type SseMessage, SseParser } from "../../wire/sse-parser.ts";
 import { FAULTS_MAX, SILENCE_MS } from "../limits.ts";
 import type { Backoff } from "./backoff.ts";
 import { type Connection, type Query, withQuery } from "./connection.ts";
-import { isCode, piecesOf, type Reply, type Trouble, troubleOf } from "./reply.ts";
+import { type FetchResponse, isCode, piecesOf, type Trouble, troubleOf } from "./reply.ts";
 
 export interface StreamOptions {
   readonly path: string;
   readonly query?: Query;
   readonly signal: AbortSignal | undefined;
-  /** `ends`: when the server ends it in order, it is over. Otherwise that is a cut like any other. */
+  /** `ends`: when the server ends the stream cleanly, it is over. Otherwise the client reconnects. */
   readonly kind?: "ends";
 }
 
@@ -23,9 +23,9 @@ export interface StreamOptions {
 type End = { readonly kind: "over" } | { readonly kind: "cut"; readonly error: ControlError; readonly afterMs: number };
 
 export class Stream {
-  /** What was heard last: sent as `Last-Event-ID` by the next connection. Moved by whoever reads. */
+  /** The last delivered position, sent as `Last-Event-ID` by the next connection. The reader sets it. */
   cursor: string | undefined = undefined;
-  /** Connections so far that have answered. */
+  /** The number of connections that were answered. */
   connections = 0;
   readonly #connection: Connection;
   readonly #options: StreamOptions;
@@ -37,12 +37,12 @@ export class Stream {
     this.#options = options;
   }
 
-  /** What has come in cannot be right: connect again, from the cursor. */
+  /** Reconnects from the cursor, because the received messages cannot be right. */
   restart(): void {
     this.#restart = true;
   }
 
-  /** The events, as many at a time as have come in, until the stream is over or the signal aborts. */
+  /** The messages in batches as they arrive, until the stream is over or the signal aborts. */
   async *pages(): AsyncGenerator<readonly SseMessage[], void> {
     const { signal } = this.#options;
     const backoff = this.#connection.backoff();
@@ -66,7 +66,7 @@ export class Stream {
     }
   }
 
-  /** One connection, from its opening to its end. */
+  /** One connection, from opening to end. */
   async *#once(stop: AbortController, backoff: Backoff): AsyncGenerator<readonly SseMessage[], End> {
     const connection = this.#connection;
     const watch = new Watchdog(connection, stop);
@@ -81,28 +81,28 @@ export class Stream {
       watch.begin();
       const parser = new SseParser();
       for await (const piece of piecesOf(reply)) {
-        watch.heard();
+        watch.received();
         backoff.alive();
         const messages = parser.push(piece);
         if (parser.retryMs !== undefined) backoff.begin(parser.retryMs);
         const bye = messages.findIndex(({ event }) => event === "bye");
         const page = bye === -1 ? messages : messages.slice(0, bye);
         if (page.length > 0) {
-          // However long the reader takes, it is not the server that is silent.
+          // A slow reader does not make the server silent.
           this.#faults = 0;
-          watch.rest();
+          watch.suspend();
           yield page;
-          watch.heard();
+          watch.received();
           if (!this.#restart) backoff.reset();
         }
-        if (bye !== -1) this.#judge(messages[bye]?.data ?? "");
+        if (bye !== -1) this.#countFault(messages[bye]?.data ?? "");
         if (this.#restart || bye !== -1) return this.#again();
       }
       return this.#options.kind === "ends" ? { kind: "over" } : this.#again();
     } catch (thrown) {
       if (thrown instanceof ControlError) throw thrown;
       if (this.#options.signal?.aborted === true) return { kind: "over" };
-      // Throws if it was the client that has been closed.
+      // Throws if the client was closed.
       connection.hold(stop)();
       return { kind: "cut", error: connection.lost(stop.signal.aborted ? stop.signal.reason : thrown), afterMs: 0 };
     } finally {
@@ -110,8 +110,8 @@ export class Stream {
     }
   }
 
-  /** A server that ends the stream because of a failure of its own is tried again, but not for ever. */
-  #judge(data: string): void {
+  /** Retries a server that ends the stream because of an internal failure, a limited number of times. */
+  #countFault(data: string): void {
     const reason = /^\{"reason":"([a-z_]+)"\}$/.exec(data)?.[1] ?? "shutting_down";
     const code: ControlCode = isCode(reason) ? reason : "internal";
     if (ADVICE[code].retryable) return;
@@ -130,13 +130,13 @@ export class Stream {
     try {
       await this.#connection.pause(ms, signal);
     } catch (thrown) {
-      // Whoever gave up hears nothing of it: their loop ends.
+      // The caller aborted, so its loop ends without an error.
       if (signal?.aborted !== true) throw thrown;
     }
   }
 }
 
-/** Ends a connection that has said nothing for too long. One timer for a whole connection, not one for each piece. */
+/** Closes a connection that is silent for too long. One timer per connection, not one per message. */
 class Watchdog {
   readonly #connection: Connection;
   readonly #stop: AbortController;
@@ -149,16 +149,16 @@ class Watchdog {
   }
 
   begin(): void {
-    this.heard();
+    this.received();
     this.#arm(SILENCE_MS);
   }
 
-  heard(): void {
+  received(): void {
     this.#lastAt = this.#connection.clock.elapsed();
   }
 
-  /** Nobody listens for the moment, so silence means nothing. */
-  rest(): void {
+  /** Pauses the watchdog while the reader processes a batch. */
+  suspend(): void {
     this.#lastAt = undefined;
   }
 
@@ -167,13 +167,13 @@ class Watchdog {
   }
 
   #arm(ms: number): void {
-    const look = (): void => {
+    const check = (): void => {
       const now = this.#connection.clock.elapsed();
       const leftMs = (this.#lastAt ?? now) + SILENCE_MS - now;
       if (leftMs > 0) this.#arm(leftMs);
       else this.#stop.abort(SILENT);
     };
-    this.#dispose = this.#connection.clock.after(ms, look, "idle");
+    this.#dispose = this.#connection.clock.after(ms, check, "idle");
   }
 }
 
@@ -182,15 +182,15 @@ function cutBy({ error, again, foreign, afterMs }: Trouble): End {
   return { kind: "cut", error, afterMs };
 }
 
-/** A page of a proxy, in place of the stream. */
-function notStream(reply: Reply, where: string): ControlError | undefined {
+/** A proxy's page instead of the stream. */
+function notStream(reply: FetchResponse, where: string): ControlError | undefined {
   const type = reply.headers.get("content-type") ?? "";
   if (/^text\/event-stream\b/i.test(type)) return undefined;
-  return new ControlError("invalid", `${where} answered with ${type || "something"} where a stream was asked for.`, {
-    hint: "Check the address: something else than a Belay server, or a proxy before it, has answered.",
+  return new ControlError("invalid", `${where} answered with ${type || "something"} where a stream was requested.`, {
+    hint: "Check the address: a proxy or another program responded instead of a Belay server.",
   });
 }
 
-/** Reasons of our own: without one, each abort makes an error with a stack, for nobody. */
-const LEFT = { name: "Left", message: "Nobody reads any more." } as const;
+/** Plain objects as abort reasons: without one, each abort creates an error with a stack trace. */
+const LEFT = { name: "Left", message: "The reader has left." } as const;
 const SILENT = new Error(`nothing came in for ${SILENCE_MS} ms`);

@@ -1,30 +1,30 @@
-// One event stream for all tabs of a browser: one of them holds it and passes on what the others send and receive. Only
-// where a WebSocket does not get through, because a browser has six connections to a server for all of its tabs.
+// One event stream for all tabs of a browser: one tab holds it and relays the messages of the others. Used only where
+// a WebSocket does not get through, because all tabs together have six connections to a server.
 //
 // Invariants
-// 1. At most one tab holds the stream: the one that has the lock. When it is gone, another gets the lock, and every tab
-//    asks again from where it was.
-// 2. What a tab has asked for is left when the tab is gone.
+// 1. At most one tab holds the stream: the one that has the lock. When it is gone, another tab gets the lock, and
+//    every tab requests its streams again from their cursors.
+// 2. When a tab is gone, the requests it had pending are cancelled.
 import type { StreamDown, StreamUp } from "../../wire/stream-message.ts";
 import type { CarrierParts } from "./carriers.ts";
 import type { Carrier, CarrierEvents, OpenCarrier } from "./shared-stream.ts";
 
-/** What tabs say to each other. `tab`: who says it, or whom it is for; ids begin with it. */
-type Between =
+/** Messages between tabs. `tab`: the sender or the recipient; message ids begin with it. */
+type TabMessage =
   | { readonly kind: "open" | "dead" | "opened" | "closed" | "none" | "failed" }
   | { readonly kind: "up"; readonly tab: string; readonly message: StreamUp }
   | { readonly kind: "down"; readonly message: StreamDown };
 
 interface Channel {
-  postMessage(message: Between): void;
-  addEventListener(type: "message", call: (event: { readonly data: Between }) => void): void;
+  postMessage(message: TabMessage): void;
+  addEventListener(type: "message", call: (event: { readonly data: TabMessage }) => void): void;
 }
 
 interface Locks {
   request(name: string, held: () => Promise<void>): Promise<void>;
 }
 
-/** As much of a browser as is needed here. Without all of it, each client has its own stream. */
+/** The browser features used here. If one is missing, each client has its own stream. */
 interface Browser {
   readonly BroadcastChannel?: new (name: string) => Channel;
   readonly navigator?: { readonly locks?: Locks };
@@ -39,7 +39,7 @@ export function sharedByTabs({ base, token = "" }: CarrierParts, open: OpenCarri
   if (Make === undefined || locks === undefined || location === undefined || subtle === undefined) return open;
   let tab: Promise<Tab> | undefined;
   const join = async (): Promise<Tab> => {
-    // Those of the same server and the same token, which the name does not tell.
+    // Tabs with the same server and the same token share a channel; hashing keeps the token out of its name.
     const digest = await subtle.digest("SHA-256", new TextEncoder().encode(`${base}\n${token}`));
     const name = `belay ${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
     return new Tab(name, new Make(name), locks, open);
@@ -60,16 +60,16 @@ class Tab {
   constructor(name: string, channel: Channel, locks: Locks, open: OpenCarrier) {
     this.#channel = channel;
     channel.addEventListener("message", ({ data }) => {
-      this.#leader?.hear(data);
-      this.#hear(data);
+      this.#leader?.receive(data);
+      this.#receive(data);
     });
-    // Held for as long as this tab is there: a leader waits for it, and then knows that the tab is gone.
+    // Held for as long as this tab exists: the leader waits for it to detect that the tab is gone.
     void locks.request(`${name} ${this.#id}`, () => new Promise(() => {}));
     void locks.request(name, () => {
-      this.#leader = new Leader({ open, say: (between) => this.#sayAsLeader(between), gone: goneIn(name, locks) });
-      // What another leader had is lost.
-      this.#sayAsLeader({ kind: "closed" });
-      if (this.#opened !== undefined) this.#leader.hear({ kind: "open" });
+      this.#leader = new Leader({ open, send: (post) => this.#sendAsLeader(post), gone: goneIn(name, locks) });
+      // The requests of a previous leader are lost.
+      this.#sendAsLeader({ kind: "closed" });
+      if (this.#opened !== undefined) this.#leader.receive({ kind: "open" });
       return new Promise(() => {});
     });
   }
@@ -79,12 +79,12 @@ class Tab {
     this.#events = events;
     const opened = Promise.withResolvers<Carrier | undefined>();
     this.#opened = opened;
-    this.#say({ kind: "open" });
+    this.#send({ kind: "open" });
     return opened.promise;
   }
 
-  #hear(between: Between): void {
-    switch (between.kind) {
+  #receive(post: TabMessage): void {
+    switch (post.kind) {
       case "opened":
         this.#opened?.resolve(this.#carrier());
         this.#opened = undefined;
@@ -99,10 +99,10 @@ class Tab {
         return;
       case "closed":
         if (this.#opened === undefined) this.#close();
-        else this.#say({ kind: "open" });
+        else this.#send({ kind: "open" });
         return;
       case "down": {
-        const own = stripped(between.message, this.#id);
+        const own = stripped(post.message, this.#id);
         if (own !== undefined) this.#events?.message(own);
       }
     }
@@ -113,11 +113,11 @@ class Tab {
     return {
       send: (message) => {
         if (this.#events !== events) return;
-        this.#say({ kind: "up", tab: this.#id, message: { ...message, id: `${this.#id}:${message.id}` } });
+        this.#send({ kind: "up", tab: this.#id, message: { ...message, id: `${this.#id}:${message.id}` } });
       },
       close: (why) => {
         if (this.#events !== events) return;
-        if (why === "dead") this.#say({ kind: "dead" });
+        if (why === "dead") this.#send({ kind: "dead" });
         this.#close();
       },
     };
@@ -129,21 +129,21 @@ class Tab {
     events?.closed(new Error("the shared stream was closed"));
   }
 
-  /** To whichever tab is the leader. A channel does not tell its own. */
-  #say(between: Between): void {
-    if (this.#leader === undefined) this.#channel.postMessage(between);
-    else this.#leader.hear(between);
+  /** Sends to the leader, whichever tab that is. A channel does not deliver to its own tab. */
+  #send(post: TabMessage): void {
+    if (this.#leader === undefined) this.#channel.postMessage(post);
+    else this.#leader.receive(post);
   }
 
-  #sayAsLeader(between: Between): void {
-    this.#channel.postMessage(between);
-    this.#hear(between);
+  #sendAsLeader(post: TabMessage): void {
+    this.#channel.postMessage(post);
+    this.#receive(post);
   }
 }
 
 interface LeaderParts {
   readonly open: OpenCarrier;
-  readonly say: (between: Between) => void;
+  readonly send: (post: TabMessage) => void;
   /** Resolves when this tab is gone. */
   readonly gone: (tab: string) => Promise<void>;
 }
@@ -151,7 +151,7 @@ interface LeaderParts {
 /** The tab that holds the stream. */
 class Leader {
   readonly #parts: LeaderParts;
-  /** What each tab has asked for, and not left. */
+  /** The pending requests of each tab. */
   readonly #ids = new Map<string, Set<string>>();
   #carrier: Carrier | undefined;
   #opening = false;
@@ -160,19 +160,19 @@ class Leader {
     this.#parts = parts;
   }
 
-  hear(between: Between): void {
-    if (between.kind === "open") void this.#open();
-    if (between.kind === "dead") this.#carrier?.close();
-    if (between.kind !== "up") return;
-    const { tab, message } = between;
+  receive(post: TabMessage): void {
+    if (post.kind === "open") void this.#open();
+    if (post.kind === "dead") this.#carrier?.close();
+    if (post.kind !== "up") return;
+    const { tab, message } = post;
     this.#carrier?.send(message);
     if (message.type === "request") this.#idsOf(tab).add(message.id);
     if (message.type === "leave") this.#ids.get(tab)?.delete(message.id);
   }
 
   async #open(): Promise<void> {
-    const { open, say } = this.#parts;
-    if (this.#carrier !== undefined) return say({ kind: "opened" });
+    const { open, send } = this.#parts;
+    if (this.#carrier !== undefined) return send({ kind: "opened" });
     if (this.#opening) return;
     this.#opening = true;
     let over = false;
@@ -180,20 +180,20 @@ class Leader {
       const carrier = await open({
         message: (message) => {
           if (message.type === "answer" || message.type === "end") this.#answered(message.id);
-          say({ kind: "down", message });
+          send({ kind: "down", message });
         },
         closed: () => {
           over = true;
           this.#carrier = undefined;
           this.#ids.clear();
-          say({ kind: "closed" });
+          send({ kind: "closed" });
         },
       });
       if (over) throw new Error("the stream was closed while it was opened");
       this.#carrier = carrier;
-      say({ kind: carrier === undefined ? "none" : "opened" });
+      send({ kind: carrier === undefined ? "none" : "opened" });
     } catch {
-      say({ kind: "failed" });
+      send({ kind: "failed" });
     } finally {
       this.#opening = false;
     }
@@ -216,7 +216,7 @@ class Leader {
   }
 }
 
-/** A lock that is held by a tab as long as it is there is granted when it is gone. */
+/** A tab holds its lock while it exists, so the lock is granted when the tab is gone. */
 const goneIn =
   (name: string, locks: Locks) =>
   (tab: string): Promise<void> =>

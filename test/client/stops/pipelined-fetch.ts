@@ -1,10 +1,10 @@
 // A `fetch` that sends everything over one HTTP/1.1 connection: what is asked for in one tick is one write, and answers
 // come in the order of the requests.
 import { connect, type Socket } from "node:net";
-import type { Fetch, Reply } from "../../../src/client/transport/reply.ts";
+import type { Fetch, FetchResponse } from "../../../src/client/transport/reply.ts";
 
 interface Waiting {
-  readonly answered: (reply: Reply) => void;
+  readonly answered: (reply: FetchResponse) => void;
   readonly failed: (why: Error) => void;
 }
 
@@ -44,7 +44,7 @@ class Pipeline {
     });
   }
 
-  send(request: string): Promise<Reply> {
+  send(request: string): Promise<FetchResponse> {
     if (this.#unsent === "") queueMicrotask(() => this.#flush());
     this.#unsent += request;
     return new Promise((answered, failed) => this.#waiting.push({ answered, failed }));
