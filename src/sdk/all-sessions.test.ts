@@ -1,4 +1,4 @@
-// All sessions at once: what goes on, stopping all of it, and who owns what.
+// All sessions at once: list running work, stop all of it, and tenants.
 import { expect, test } from "vitest";
 import { gate, openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import type { Recorded } from "../core/model/event.ts";
@@ -6,7 +6,7 @@ import type { AllSessionsEvent } from "../ports/control.ts";
 
 const waits = (turn: { readonly signal: AbortSignal }): Promise<never> => untilAborted(turn.signal);
 
-test("G7: all that was accepted before is stopped, queued or live, and nothing after, also in one tick", async () => {
+test("G7: cancelAll() stops everything accepted before, queued or live, and nothing accepted after", async () => {
   const { belay, began } = await openTestBelay({ work: waits });
   const [one, other, idle] = await Promise.all([
     belay.createSession(),
@@ -28,7 +28,7 @@ test("G7: all that was accepted before is stopped, queued or live, and nothing a
   expect(await belay.cancelAll()).toEqual([]);
 });
 
-test("G35: stopping and listing within a tenant leaves the others alone", async () => {
+test("G35: stopping and listing within a tenant does not affect other tenants", async () => {
   const { belay, began } = await openTestBelay({ mine: waits, theirs: waits });
   const mine = await belay.createSession({ tenant: "acme", title: "mine" });
   const theirs = await belay.createSession({ tenant: "other" });
@@ -46,7 +46,7 @@ test("G35: stopping and listing within a tenant leaves the others alone", async 
   await runs[1].cancel();
 });
 
-test("a key makes one session for each tenant, and an id must be of its tenant", async () => {
+test("a key creates one session per tenant, and an id must belong to its tenant", async () => {
   const { belay } = await openTestBelay();
   const ids = await Promise.all(
     [{ tenant: "a" }, { tenant: "b" }, {}, { tenant: "a" }].map((within) =>
@@ -66,7 +66,7 @@ test("a key makes one session for each tenant, and an id must be of its tenant",
     await expect(belay.createSession({ tenant })).rejects.toMatchObject({ code: "invalid" });
 });
 
-test("what goes on is told with who drives it, and since when", async () => {
+test("running work is listed with its worker and its start time", async () => {
   const called = gate();
   const { belay, began } = await openTestBelay({
     work: async (turn) => {
@@ -93,7 +93,7 @@ test("what goes on is told with who drives it, and since when", async () => {
   await run.cancel();
 });
 
-test("the session of a run, call, question or process is found, also while a run is being accepted", async () => {
+test("findSession() finds the session of a run, call, question or process, even of a run being accepted", async () => {
   const { belay, began } = await openTestBelay({ work: waits });
   const session = await belay.createSession();
   const run = session.prompt("work");
@@ -108,7 +108,7 @@ test("the session of a run, call, question or process is found, also while a run
     expect(await belay.findSession(id)).toBeUndefined();
 });
 
-test("whoever watches the house hears of every session; a listener that throws hurts nobody", async () => {
+test("onRecorded receives the events of every session, and an error of it has no effect", async () => {
   const heard: string[] = [];
   const { belay, notices } = await openTestBelay(
     {},
@@ -134,7 +134,7 @@ test("whoever watches the house hears of every session; a listener that throws h
   await expect(belay.session("ses_none").row()).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("deltas say how much came before them, also to whoever joins in the middle", async () => {
+test("deltas have their offset in the text, including for a follower that joins in the middle", async () => {
   const said = gate();
   const go = gate();
   const { belay } = await openTestBelay({

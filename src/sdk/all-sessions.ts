@@ -1,4 +1,4 @@
-// What concerns all sessions of a worker at once: what goes on, and stopping all of it.
+// Operations on all sessions of a worker at once: list running work, and stop all of it.
 
 import { canonical } from "../core/canonical.ts";
 import { checkKey, checkKeys, checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
@@ -21,25 +21,25 @@ import type { BulkStops } from "./bulk-stops.ts";
 import { checkSessionStop, Session } from "./session.ts";
 import { checkTenant, promptSessionId, sessionPrefix } from "./session-names.ts";
 
-/** An explanation of each session that has anything going on here. */
+/** An explanation of each session with running work on this worker. */
 export async function live(engine: Engine, options: TenantScope): Promise<readonly Explanation[]> {
   const { tenant, ...rest } = optionsOf(options, "live()");
   rejectUnknown(rest, "live()");
   const explained = await Promise.all(
-    // It may be the id of a session that does not exist, or cannot be loaded.
+    // The session may not exist, or may fail to load.
     busy(engine, sessionPrefix(tenant)).map((id) => new Session(engine, id).explain().catch(() => undefined)),
   );
   return explained.filter((one) => one !== undefined && (one.busy || one.processes.length > 0)) as Explanation[];
 }
 
-/** Everything that was accepted before, in every session, in this very tick. */
+/** Stops everything that was accepted before, in every session, in the same tick. */
 export async function cancelAll(
   engine: Engine,
   stopAlls: BulkStops,
   options: CancelAllOptions,
 ): Promise<readonly CoveredSession[]> {
   const { tenant, keyOf, prompts = [], key, ...stop } = optionsOf(options, "cancelAll()");
-  // Also if nothing is going on that could refuse it.
+  // Checked even if there is no running work that could refuse it.
   if ("only" in stop) rejectUnknown({ only: stop.only }, "cancelAll()");
   const { stop: checked } = checkSessionStop(stop, "cancelAll()");
   checkKeys(prompts.map((one) => one.key));
@@ -49,7 +49,7 @@ export async function cancelAll(
   return stopAlls.once({ key: checkKey(key), sender, content }, async () => {
     const named = namedPrompts(engine, prompts, { tenant, keyOf });
     const sessions = new Set([...busy(engine, sessionPrefix(tenant)), ...named.keys()]);
-    // If this worker dies in between, what a session has recorded of it is not done again.
+    // If this worker dies meanwhile, sessions that have recorded their part do not repeat it.
     const once = key === undefined ? {} : { key: engine.digest(JSON.stringify(["stop-all", ...sender, key])) };
     const covered = await Promise.all(
       Array.from(sessions, async (sessionId) => ({
@@ -63,7 +63,7 @@ export async function cancelAll(
   });
 }
 
-/** The keys of prompts that may not have arrived, by session. Those of other tenants are none of the sender's. */
+/** The keys of prompts that may not have arrived, by session. A sender cannot name prompts of another tenant. */
 function namedPrompts(
   engine: Engine,
   prompts: NonNullable<CancelAllOptions["prompts"]>,
@@ -80,42 +80,42 @@ function namedPrompts(
   return named;
 }
 
-/** A page of sessions as callers ask for it. */
+/** Validates a request for a page of sessions. */
 export function checkSessionsPage(page: SessionsPage): SessionsAsked {
   const { order = "oldest", after, before, limit, tenant, ...rest } = optionsOf(page, "sessions()");
   rejectUnknown(rest, "sessions()");
   if (order !== "oldest" && order !== "newest") throw invalid('`order` must be "oldest" or "newest".');
   const [name, cursor, other] = order === "newest" ? ["before", before, after] : ["after", after, before];
-  if (other !== undefined) throw invalid(`With \`order: "${order}"\` the next page is asked for with \`${name}\`.`);
+  if (other !== undefined) throw invalid(`With \`order: "${order}"\` use \`${name}\` for the next page.`);
   if (cursor !== undefined && !isSessionId(cursor)) throw invalid(`\`${name}\` must be the id of a session.`);
   const rows = { limit: checkLimit(limit), ...(tenant === undefined ? {} : { tenant: checkTenant(tenant) }) };
   return order === "newest" ? { order, before: cursor, ...rows } : { after: cursor, ...rows };
 }
 
-/** What the store has, and what it does not have: calls that have not settled, and open questions. */
+/** Searches the store, and the calls and questions that are live and not in the store's index. */
 export async function findIds(engine: Engine, prefix: string, options: IdsOptions): Promise<IdsFound> {
-  const { limit: asked, tenant, ...rest } = optionsOf(options, "ids()");
+  const { limit: limitGiven, tenant, ...rest } = optionsOf(options, "ids()");
   rejectUnknown(rest, "ids()");
   if (typeof prefix !== "string" || prefix.length > ID_CHARS_MAX) {
     throw invalid(`A prefix must be a string of at most ${ID_CHARS_MAX} characters.`);
   }
-  const limit = checkLimit(asked);
-  const within = tenant === undefined ? {} : { tenant: checkTenant(tenant) };
-  const stored = await engine.store.ids({ prefix, limit, ...within });
-  const open = mayBeOpen(prefix) ? (await live(engine, within)).flatMap(openIds) : [];
+  const limit = checkLimit(limitGiven);
+  const scope = tenant === undefined ? {} : { tenant: checkTenant(tenant) };
+  const stored = await engine.store.ids({ prefix, limit, ...scope });
+  const open = mayBeOpen(prefix) ? (await live(engine, scope)).flatMap(openIds) : [];
   const ids = [...new Set([...stored.ids, ...open.filter((id) => id.startsWith(prefix))])].sort();
   return { ids: ids.slice(0, limit), complete: stored.complete && ids.length <= limit };
 }
 
-/** What is named after a live run. */
+/** The calls and questions of a live run. */
 const openIds = ({ live }: Explanation): readonly string[] =>
   live === undefined ? [] : [...live.calls.map(({ callId }) => callId), ...live.questions.map(({ id }) => id)];
 
-/** Other ids are all in the store, and need no look at what is live. */
+/** Only ids of calls and questions can be missing from the store. */
 const mayBeOpen = (prefix: string): boolean =>
   ["call_", "ask_"].some((kind) => kind.startsWith(prefix) || prefix.startsWith(kind));
 
-/** The session something belongs to, also while it is still being accepted. */
+/** The session of a run, call, question or process, including a run that is still being accepted. */
 export async function findSession(engine: Engine, id: string): Promise<SessionId | undefined> {
   if (isProcessId(id)) return (await engine.store.session(sessionOf(id)))?.id;
   if (!isRunId(id) && !isCallId(id) && !isQuestionId(id)) return undefined;
@@ -123,7 +123,7 @@ export async function findSession(engine: Engine, id: string): Promise<SessionId
   return engine.lanes.sessionOf(run) ?? (await engine.store.run(run))?.session;
 }
 
-/** Whatever is not known to be idle: also what is still being loaded. */
+/** Every session that is not known to be idle, including those still loading. */
 function busy(engine: Engine, prefix: string): readonly SessionId[] {
   return [...engine.lanes.all()].filter((lane) => !lane.idle && lane.id.startsWith(prefix)).map((lane) => lane.id);
 }

@@ -1,10 +1,10 @@
-// How the holder of a data directory is found: by its note and its socket.
+// Announces the process that holds a data directory: with a note and a socket.
 //
 // Invariants
 // 1. The holder of the lock writes both, and removes both, at the latest when its process exits.
-// 2. If they are removed while it serves (`git clean`, `rm -rf`), it takes the lock again and puts them back, so that
-//    its work can be stopped. If another program has the directory by then, this one is told to end.
-// 3. A directory that was renamed is left alone: the socket is in it, and commands find it under the new name.
+// 2. If they are removed while it serves (`git clean`, `rm -rf`), it takes the lock again and restores them, so that
+//    its work can be stopped. If another program holds the directory by then, `onLost` is called.
+// 3. A renamed directory is left alone: it still contains the socket, so commands find it under the new name.
 import { statSync } from "node:fs";
 import { toControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -18,29 +18,29 @@ export interface Announcing {
   readonly lock: Pick<DataLock, "keep">;
   readonly sockets: Sockets;
   readonly clock: Clock;
-  /** What happened to the directory, for operators. */
+  /** Reports what happened to the directory, for operators. */
   readonly warn: (message: string, about?: { readonly error: unknown }) => void;
-  /** Another program has the directory from now on: this one must stop its work. */
+  /** Another program holds the directory from now on: this one must stop its work. */
   readonly onLost: () => void;
 }
 
 export interface Sockets {
   isInPlace(): boolean;
-  /** Opens the socket again in its place. */
+  /** Opens a new socket at the same path. */
   restore(): Promise<void>;
-  /** Takes the files of sockets away, at once. */
+  /** Removes the socket files at once. */
   forget(): void;
 }
 
 export interface Announcement {
-  /** From now on commands do not find it. Those that have, keep their connection. */
+  /** New commands no longer find it. Connected clients stay connected. */
   hide(): void;
-  /** It has closed: nothing of it is left. */
+  /** Removes everything that was announced. */
   close(): void;
 }
 
-/** How often it looks whether it can still be found: a few `stat` calls. */
-const LOOK_MS = 500;
+/** Interval of the check that the note and the socket still exist: a few `stat` calls. */
+const CHECK_MS = 500;
 
 export function announce(server: Announcing): Announcement {
   const { home, note, clock, sockets } = server;
@@ -80,11 +80,11 @@ class Watch {
 
   begin(clock: Clock): void {
     this.#files = this.#present();
-    const look = (): void => {
-      this.#cancel = clock.after(LOOK_MS, () => void this.#look().finally(look), "idle");
+    const schedule = (): void => {
+      this.#cancel = clock.after(CHECK_MS, () => void this.#check().finally(schedule), "idle");
       if (this.#isClosed) this.#cancel();
     };
-    look();
+    schedule();
   }
 
   close(): void {
@@ -94,7 +94,7 @@ class Watch {
     this.#directory.close();
   }
 
-  /** The note and the store, as far as they are there. */
+  /** The note and the store, if they exist. */
   #present(): readonly FileIdentity[] {
     const { home, note } = this.#server;
     return [home.serverFile, ...(note.store === undefined ? [] : [note.store])]
@@ -102,7 +102,7 @@ class Watch {
       .map((path) => new FileIdentity(path));
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
       const { sockets } = this.#server;
       if (this.#isClosed || this.#directory.look() === "moved") return;
@@ -111,8 +111,8 @@ class Watch {
       this.#problem = "";
     } catch (error) {
       const { message } = toControlError(error);
-      // The same again is not news.
-      if (message !== this.#problem) this.#server.warn("the data directory cannot be made again", { error });
+      // The same problem is logged once.
+      if (message !== this.#problem) this.#server.warn("the data directory cannot be restored", { error });
       this.#problem = message;
     }
   }
@@ -133,6 +133,6 @@ class Watch {
     this.#files = this.#present();
     this.#directory.close();
     this.#directory = new HeldDirectory(home.dir);
-    warn("files of the data directory were removed or replaced; socket and note are there again");
+    warn("files of the data directory were removed or replaced; socket and note were restored");
   }
 }

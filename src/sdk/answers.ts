@@ -1,4 +1,4 @@
-// Questions as people meet them: what is open, and how it is answered. Each is answered once.
+// Open questions, and answers to them. Each question is answered once.
 
 import { ControlError } from "../core/errors.ts";
 import { checkCallJson, checkKey, checkNote, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
@@ -20,19 +20,19 @@ export class Answers implements AnswersControl {
     this.#engine = engine;
   }
 
-  /** Lets the call go on, this once or, with `remember: "session"`, for all of its kind in this session. */
+  /** Lets the call run: this one, or with `remember: "session"` all calls of its kind in this session. */
   async allow(id: string, options: ApprovalOptions & { readonly remember?: "session" } = {}): Promise<AnswerReceipt> {
     const { remember, ...rest } = optionsOf(options, "allow()");
     if (remember !== undefined && remember !== "session") throw invalid('`remember` is "session".');
     return this.#decide(id, { kind: "allowed", ...(remember === undefined ? {} : { remember }) }, rest);
   }
 
-  /** The call is not carried out. The model is told by whom and why, and goes on. */
+  /** Rejects the call. The model receives who denied it and why, and continues. */
   async deny(id: string, options: ApprovalOptions = {}): Promise<AnswerReceipt> {
     return this.#decide(id, { kind: "denied" }, options);
   }
 
-  /** Answers a question that is no approval. */
+  /** Answers a question that is not an approval. */
   async answer(id: string, value: Json, options: AnswerOptions = {}): Promise<AnswerReceipt> {
     const { by, key, ...rest } = optionsOf(options, "answer()");
     rejectUnknown(rest, "answer()");
@@ -47,8 +47,8 @@ export class Answers implements AnswersControl {
   ): Promise<AnswerReceipt> {
     const { by, note, key, digest, ...rest } = optionsOf(options, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
     rejectUnknown(rest, `${reply.kind === "allowed" ? "allow" : "deny"}()`);
-    const said = note === undefined ? {} : { note: checkNote(note) };
-    return this.#send(id, { ...reply, ...named(by), ...said }, { key, digest });
+    const noted = note === undefined ? {} : { note: checkNote(note) };
+    return this.#send(id, { ...reply, ...named(by), ...noted }, { key, digest });
   }
 
   async #send(

@@ -1,4 +1,4 @@
-// What a user types: open Belay, make sessions, stop anything.
+// The library's entry point: open Belay, create sessions, stop anything.
 
 import { resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
@@ -65,8 +65,7 @@ import type { DirectoryService } from "./directory-service.ts";
 import { HiddenFiles } from "./hidden-files.ts";
 import { harmless, processNotices } from "./listeners.ts";
 import { lazySpawner } from "./open-spawner.ts";
-import { openStore } from "./open-store.ts";
-import { OpenStores } from "./open-stores.ts";
+import { OpenStores, openStore } from "./open-store.ts";
 import { ResourceMeter } from "./resources.ts";
 import { cancelProcess, checkWait, RunHandle, runHandle, WaitLimit, waitFor } from "./run.ts";
 import { Session } from "./session.ts";
@@ -76,8 +75,8 @@ import { yieldEach } from "./yielding.ts";
 const FILES = new OpenStores<Belay>();
 
 /**
- * Opens the store, takes up what an earlier life left, and is ready for prompts. A file that this process has open
- * already, with the same options, is the same Belay.
+ * Opens the store, recovers the work of an earlier process, and returns when it accepts prompts. Opening a file that
+ * this process has open already, with the same options, returns the same Belay.
  */
 export async function openBelay(options: BelayOptions): Promise<Belay> {
   requireRuntime();
@@ -117,13 +116,13 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   const stopAlls = new BulkStops(engine, time);
   const meter = new ResourceMeter(time, clock === undefined);
   try {
-    // Whatever an earlier life has left going on is ended before it is said to be lost.
+    // Processes that an earlier process left running are ended before they are recorded as lost.
     if (connection.atOnce) await engine.processes.spawner();
     await stopAlls.load();
     const workspace = resolve(options.processes?.workspace ?? ".");
     const directory = directoryChoice(options.directories ?? "workspace", workspace);
     const belay = new Belay({ engine, directory, meter, stopAlls, hidden, service, onClosing: closed });
-    // It listens before it takes up any run: what runs can be stopped.
+    // Listens before it resumes any run, so that resumed work can be stopped.
     await service?.begin(belay);
     await engine.start();
     return belay;
@@ -137,13 +136,13 @@ async function open(options: BelayOptions, closed: () => void = ignore): Promise
   }
 }
 
-/** Loaded on demand: most programs have no server. */
+/** Loaded on demand: most programs serve nothing. */
 async function openService(file: string, notify: Notify): Promise<DirectoryService> {
   const { DirectoryService } = await import("./directory-service.ts");
   return DirectoryService.open(file, notify);
 }
 
-/** What a Belay is made of. */
+/** The parts of a Belay. */
 export interface BelayParts {
   readonly engine: Engine;
   readonly directory: ChooseDirectory;
@@ -156,7 +155,7 @@ export interface BelayParts {
 }
 
 export class Belay implements BelayControl {
-  /** What people are asked, and how they answer. */
+  /** Questions to users, and their answers. */
   readonly questions: Answers;
   readonly #engine: Engine;
   readonly #directory: ChooseDirectory;
@@ -168,7 +167,7 @@ export class Belay implements BelayControl {
   readonly #startedAt: number;
   readonly #closed = Promise.withResolvers<void>();
   #closing: Promise<ShutdownReport> | undefined;
-  #hurry: () => void = () => {};
+  #reachLimit: () => void = () => {};
 
   static {
     yieldEach(Belay, (belay) => belay.#engine.handles.gate, ["cancelAll"]);
@@ -186,7 +185,7 @@ export class Belay implements BelayControl {
     this.questions = new Answers(engine);
   }
 
-  /** A new session; or, with an `id` or a `key` that was used before, the one that exists. */
+  /** Creates a session; or, with an `id` or a `key` that was used before, returns the existing one. */
   async createSession(options: CreateOptions = {}): Promise<Session> {
     const { id, key, keyOf, title, cwd, tenant, ...rest } = optionsOf(options, "createSession()");
     rejectUnknown(rest, "createSession()");
@@ -203,7 +202,7 @@ export class Belay implements BelayControl {
     return { ...(title === undefined ? {} : { title }), ...(directory === undefined ? {} : { cwd: directory }) };
   }
 
-  /** A key is for one request: the same one again, with another title or directory, is another. */
+  /** A key stands for one request: using it with another title or directory is a conflict. */
   async #requireSame(id: SessionId, { title, cwd }: Made): Promise<void> {
     const row = await this.#engine.store.session(id);
     if (row === undefined || (row.title?.toWellFormed() === title?.toWellFormed() && row.cwd === cwd)) return;
@@ -212,20 +211,20 @@ export class Belay implements BelayControl {
   }
 
   /**
-   * A prompt in a session of its own: for whoever wants one answer. The run says which session it is. With a `key` that
-   * was used before, it is the same session and the same run.
+   * Sends a prompt in a new session, for callers that want one answer. The run has the id of the session. A `key`
+   * that was used before returns the same session and the same run.
    */
   prompt(prompt: string | Prompt, options: BeginOptions = {}): RunHandle {
     const { key, keyOf, title, cwd, tenant, actor, ...rest } = optionsOf(options, "prompt()");
     rejectUnknown(rest, "prompt()");
     const made = this.#made(title, cwd);
     const named = { key: checkKey(key), ...checkSender(actor) };
-    const asked = { prompt: checkPrompt(prompt), delivery: "queue", ...named } as const;
+    const request = { prompt: checkPrompt(prompt), delivery: "queue", ...named } as const;
     const session = promptSessionId(this.#engine, { key, keyOf, tenant });
-    return new RunHandle(this.#engine, this.#engine.begin(session, made, asked));
+    return new RunHandle(this.#engine, this.#engine.begin(session, made, request));
   }
 
-  /** A handle on a session. Nothing is looked up: a session that does not exist refuses what is asked of it. */
+  /** A handle of a session. Nothing is looked up: if the session does not exist, its methods reject. */
   session(id: string): Session {
     if (typeof id !== "string" || !isSessionId(id)) throw invalid('A session id begins with "ses_".');
     return new Session(this.#engine, id);
@@ -236,12 +235,12 @@ export class Belay implements BelayControl {
     return this.#engine.store.sessions(checkSessionsPage(page));
   }
 
-  /** Ids that begin with `prefix`, live or at rest. In order, so that an exact match is first. */
+  /** Ids that begin with `prefix`, live or settled, sorted, so that an exact match is first. */
   ids(prefix: string, options: IdsOptions = {}): Promise<IdsFound> {
     return findIds(this.#engine, prefix, options);
   }
 
-  /** A handle on a run that was accepted earlier. */
+  /** A handle of a run that was accepted earlier. */
   async run(id: string): Promise<RunHandle> {
     if (typeof id !== "string" || !isRunId(id)) throw invalid('A run id begins with "run_".');
     return runHandle(this.#engine, await this.#engine.store.run(id), id);
@@ -253,7 +252,7 @@ export class Belay implements BelayControl {
     return callView(this.#engine, id);
   }
 
-  /** Stops a session, run, call, process or question, whichever the id names. The receipt says what that meant. */
+  /** Stops the session, run, call, process or question that the id names. The receipt says what was stopped. */
   cancel(target: SessionId, options?: CancelOptions): Promise<SessionReceipt>;
   cancel(target: Exclude<Target, SessionId>, options?: CancelOptions): Promise<CancelReceipt & AwaitedOutcome>;
   cancel(target: string, options?: CancelOptions): Promise<SessionReceipt | (CancelReceipt & AwaitedOutcome)>;
@@ -285,7 +284,7 @@ export class Belay implements BelayControl {
     throw invalid('An id begins with "ses_", "run_", "call_", "proc_" or "ask_".');
   }
 
-  /** Stops the run of the prompt that `prompt()` was given with this key. */
+  /** Stops the run of the prompt that was sent with this key. */
   async cancelPrompt(key: string, options: BegunCancelOptions = {}): Promise<PromptReceipt> {
     const { tenant, keyOf, ...rest } = optionsOf(options, "cancelPrompt()");
     const [named] = checkKeys([key]);
@@ -293,26 +292,26 @@ export class Belay implements BelayControl {
     return new Session(this.#engine, session as SessionId).cancelPrompt(key, rest);
   }
 
-  /** Stops everything, everywhere here: what was accepted before, and nothing after. */
+  /** Stops everything on this worker that was accepted before, and nothing accepted after. */
   cancelAll(options: CancelAllOptions = {}): Promise<readonly CoveredSession[]> {
     return cancelAll(this.#engine, this.#stopAlls, options);
   }
 
-  /** What is going on: an explanation of each session that is busy or has processes. */
+  /** An explanation of each session that is busy or has processes. */
   live(options: TenantScope = {}): Promise<readonly Explanation[]> {
     return live(this.#engine, options);
   }
 
-  /** The session a run, call, question or process belongs to. Undefined: there is none of that name. */
+  /** The session of a run, call, question or process. Undefined: there is none with that id. */
   findSession(id: string): Promise<SessionId | undefined> {
     return findSession(this.#engine, id);
   }
 
-  /** What is recorded in any session, from now on or from a cursor on, until the loop is left. */
+  /** The events of all sessions, from now on or after a cursor, until the loop is left. */
   events(options: AllEventsOptions = {}): AsyncGenerator<AllSessionsEvent, void> {
     const { after, signal, tenant, ...rest } = optionsOf(options, "events()");
     rejectUnknown(rest, "events()");
-    if (after !== undefined && typeof after !== "string") throw invalid("`after` is the cursor of an event.");
+    if (after !== undefined && typeof after !== "string") throw invalid("`after` must be the cursor of an event.");
     return this.#engine.allSessionsFeed.watch({ after, signal, prefix: sessionPrefix(tenant) });
   }
 
@@ -320,13 +319,13 @@ export class Belay implements BelayControl {
     const trouble = await this.#engine.storeCheck.trouble();
     const { phase, worker, modes, storeSize, retention } = this.#engine;
     const store = trouble === undefined && phase === "open" ? await storeSize.read() : storeSize.last;
-    const told = phase === "parking" ? "closing" : phase;
+    const shownPhase = phase === "parking" ? "closing" : phase;
     const { all, start } = modes;
-    const about = { phase: told, worker, startedAt: this.#startedAt, load: this.load, trouble } as const;
+    const about = { phase: shownPhase, worker, startedAt: this.#startedAt, load: this.load, trouble } as const;
     return { ...about, store, retention: retention?.status, resources: this.#meter.read(), modes: all, mode: start };
   }
 
-  /** What the store held when it was last counted, by `status()`. */
+  /** The size of the store when `status()` last counted it. */
   get size(): StoreStatus | undefined {
     return this.#engine.storeSize.last;
   }
@@ -335,7 +334,7 @@ export class Belay implements BelayControl {
     return this.#meter.read();
   }
 
-  /** How much is going on in this worker. */
+  /** The load of this worker. */
   get load(): Load {
     const { processes, late, dispatch } = this.#engine;
     const { count, dropped, tier } = processes;
@@ -343,24 +342,24 @@ export class Belay implements BelayControl {
   }
 
   /**
-   * Shuts down in order, within `limitMs` altogether. `park` (default) sets live runs down for the next start;
-   * `cancel` ends them, and what is queued. A second call joins the first; its `limitMs` counts if it ends earlier.
+   * Shuts down gracefully, within `limitMs` in total. `park` (default) parks live runs for the next start; `cancel`
+   * ends them and the queued ones. A second call joins the first; its `limitMs` counts if it ends earlier.
    */
   close(options: { readonly mode?: ShutdownMode; readonly limitMs?: number } = {}): Promise<ShutdownReport> {
     const { mode = "park", limitMs, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
-    if (mode !== "park" && mode !== "cancel") throw invalid('`mode` is "park" or "cancel".');
+    if (mode !== "park" && mode !== "cancel") throw invalid('`mode` must be "park" or "cancel".');
     const limit = limitMs ?? (this.#closing === undefined ? SHUTDOWN_MS : undefined);
     const checked = limit === undefined ? undefined : checkMs(limit, "limitMs", 3_600_000);
     this.#closing ??= this.#close(mode);
-    // Not a timer that keeps a program alive: what it limits does that.
-    if (checked !== undefined) this.#engine.clock.after(checked, this.#hurry, "idle");
+    // An idle timer: the shutdown itself keeps the program alive.
+    if (checked !== undefined) this.#engine.clock.after(checked, this.#reachLimit, "idle");
     return this.#closing;
   }
 
   async #close(mode: ShutdownMode): Promise<ShutdownReport> {
     const limit = new Promise<void>((resolve) => {
-      this.#hurry = resolve;
+      this.#reachLimit = resolve;
     });
     this.#onClosing();
     this.#service?.hide();
@@ -374,7 +373,7 @@ export class Belay implements BelayControl {
     }
   }
 
-  /** Resolves when `close()` has finished, whichever caller began it. */
+  /** Resolves when `close()` has finished, whichever caller called it. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }

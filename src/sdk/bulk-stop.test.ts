@@ -1,4 +1,4 @@
-// Stopping much at once: what is promised to the caller of a stop holds for each of a thousand.
+// Stopping much at once: the guarantees of one stop hold for each of a thousand.
 import { describe, expect, test } from "vitest";
 import { openTestBelay, untilAborted } from "../../test/fixtures/belay.ts";
 import { neighbour, stage } from "../../test/fixtures/engine-processes.ts";
@@ -11,7 +11,7 @@ import type { Belay } from "./belay.ts";
 const MORE = 20;
 const RUNS = ABORTS_AT_ONCE_MAX + MORE;
 
-/** As many runs as have their signals fired at once, and some more; each turn waits for its stop. */
+/** More runs than have their signals fired at once; each turn waits for its stop. */
 async function busy(act: (turn: Turn) => Promise<string> = ({ signal }) => untilAborted(signal)) {
   const clock = manualClock();
   const turns: Turn[] = [];
@@ -28,7 +28,7 @@ async function busy(act: (turn: Turn) => Promise<string> = ({ signal }) => until
 }
 
 describe("a bulk stop", () => {
-  test("G12: has its receipts before the last signals have fired", async () => {
+  test("G12: returns its receipts before the last signals have fired", async () => {
     const { belay, clock, runs, aborted } = await busy();
     const covered = await belay.cancelAll();
     expect(covered.map(({ receipt }) => receipt.kind)).toEqual(Array.from({ length: RUNS }, () => "stopping"));
@@ -40,7 +40,7 @@ describe("a bulk stop", () => {
     await belay.close();
   });
 
-  test("G11: lets nothing begin in a turn whose signal has not fired yet", async () => {
+  test("G11: starts nothing in a turn whose signal has not fired yet", async () => {
     const { belay, clock, turns, aborted } = await busy();
     const covered = belay.cancelAll();
     const unfired = turns.filter((turn) => !aborted.includes(turn));
@@ -56,7 +56,7 @@ describe("a bulk stop", () => {
     await belay.close();
   });
 
-  test("G12: counts the grace of work from its stop, not from its signal", async () => {
+  test("G12: counts the grace period of work from its stop, not from its signal", async () => {
     const { belay, clock, runs } = await busy(() => new Promise(() => {}));
     void belay.cancelAll();
     await clock.advance(1_600);
@@ -65,7 +65,7 @@ describe("a bulk stop", () => {
     await belay.close({ mode: "cancel" });
   });
 
-  test("closing fires the signals that still wait", async () => {
+  test("close() fires the pending signals", async () => {
     const { belay, clock, aborted } = await busy();
     void belay.cancelAll();
     const closed = belay.close({ mode: "cancel", limitMs: 1 });
@@ -102,7 +102,7 @@ describe("stopping many calls of one run, one by one", () => {
   const cancelEach = (belay: Belay, ids: readonly CallId[], waitMs?: number) =>
     Promise.all(ids.map((id) => belay.cancel(id, waitMs === undefined ? {} : { waitMs })));
 
-  test("G12: reads no log: each waiter is released by the end of its own call", async () => {
+  test("G12: reads no log: the end of each call resolves its own waiter", async () => {
     const { belay, store, ids } = await calling("stops");
     const before = store.calls("read");
     const receipts = await cancelEach(belay, ids);
@@ -112,7 +112,7 @@ describe("stopping many calls of one run, one by one", () => {
     await belay.close({ mode: "cancel" });
   });
 
-  test("a waiter that has come to its limit says so", async () => {
+  test("a waiter that reaches its limit reports that", async () => {
     const { belay, clock, ids } = await calling("deaf");
     const receipts = cancelEach(belay, ids, 10);
     await settled();

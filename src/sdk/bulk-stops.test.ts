@@ -1,4 +1,4 @@
-// Stops of everything by a key: done once, across a restart too.
+// cancelAll() with a key: carried out once, even across a restart.
 import { expect, test } from "vitest";
 import { ANSWERS_KEPT, ANSWERS_PER_ACTOR_MAX, MEMOS_PER_ACTOR_MAX } from "../core/limits.ts";
 import { keep } from "../core/model/memo.ts";
@@ -8,7 +8,7 @@ import { openBelay } from "./belay.ts";
 
 const clock = new ManualClock(0);
 
-/** A store that outlives the Belay on it. */
+/** A store that outlives its Belay. */
 function lasting(): MemoryStore {
   return Object.assign(new MemoryStore({ clock }), { close: async () => {} });
 }
@@ -21,7 +21,7 @@ const open = (store: MemoryStore) =>
     agent: ({ signal }) => new Promise((_, no) => signal.addEventListener("abort", no)),
   });
 
-test("G7: a stop of everything that is sent again stops nothing newer, even after a restart", async () => {
+test("G7: a repeated cancelAll() stops nothing newer, even after a restart", async () => {
   const store = lasting();
   const first = await open(store);
   const run = first.prompt("one");
@@ -43,7 +43,7 @@ test("G7: a stop of everything that is sent again stops nothing newer, even afte
   await second.close();
 });
 
-test("G7: two stops of everything under one key at once are one", async () => {
+test("G7: two concurrent cancelAll() calls with one key are one", async () => {
   const belay = await open(lasting());
   const run = belay.prompt("one");
   const [one, other] = await Promise.all([belay.cancelAll({ key: "K" }), belay.cancelAll({ key: "K" })]);
@@ -53,7 +53,7 @@ test("G7: two stops of everything under one key at once are one", async () => {
   await belay.close();
 });
 
-test("G10: a stop of everything is answered although Belay closes before its key is kept", async () => {
+test("G10: cancelAll() returns although Belay closes before its key is stored", async () => {
   const store = lasting();
   const belay = await open(store);
   const run = belay.prompt("one");
@@ -62,7 +62,7 @@ test("G10: a stop of everything is answered although Belay closes before its key
   await Promise.all([belay.close(), expect(covered).resolves.toMatchObject([{ sessionId: run.sessionId }])]);
 });
 
-test("G7: it names prompts that have not arrived, in a session or with one to themselves", async () => {
+test("G7: it covers prompts that have not arrived, in a session or with their own session", async () => {
   const belay = await open(lasting());
   const { id } = await belay.createSession();
   const prompts = [{ sessionId: id, key: "a" }, { key: "b" }];
@@ -82,7 +82,7 @@ test("G7: it names prompts that have not arrived, in a session or with one to th
   await belay.close();
 });
 
-test("G7: another user's stops make no key forgotten, before and after a restart", async () => {
+test("G7: another user's stops evict no key, before and after a restart", async () => {
   const store = lasting();
   const first = await open(store);
   expect(await first.cancelAll({ key: "K", actor: "ann" })).toEqual([]);
@@ -101,7 +101,7 @@ test("G7: another user's stops make no key forgotten, before and after a restart
   await second.close();
 });
 
-test("G33: beyond its user's limit a stop of everything is carried out and refused; no key is forgotten", async () => {
+test("G33: beyond its user's limit cancelAll() is carried out and then refused, and no key is evicted", async () => {
   const store = lasting();
   const actor = JSON.stringify([undefined, "ann"]);
   const answered = (index: number) => keep({ kind: "answer", key: `other ${index}`, content: "c", answer: [], actor });
@@ -121,7 +121,7 @@ test("G33: beyond its user's limit a stop of everything is carried out and refus
   await belay.close();
 });
 
-test("G7: a store that could not be read at the start is read with the first stop", async () => {
+test("G7: stored keys that could not be read at the start are read with the first stop", async () => {
   const store = lasting();
   const first = await open(store);
   expect(await first.cancelAll({ key: "K", actor: "ann" })).toEqual([]);
@@ -142,7 +142,7 @@ test("G7: a store that could not be read at the start is read with the first sto
   await second.close();
 });
 
-test("G7: a stop of everything that names more prompts than a user may have memos stops everything", async () => {
+test("G7: cancelAll() with more prompts than a user may have memos stops everything", async () => {
   const belay = await open(lasting());
   const { id } = await belay.createSession();
   const run = belay.session(id).prompt("one", { key: "k0", actor: "ann" });

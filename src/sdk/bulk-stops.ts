@@ -1,14 +1,14 @@
-// Stops of everything, by the caller's key: the same request again gets the same answer, and stops nothing newer. No
-// session could remember that, because it is about all of them. Kept as memos under an id that no session can have.
+// Idempotency of `cancelAll()`: the same request under the same key gets the same response, and stops nothing newer.
+// No session can store that, because the request covers all of them. Responses are stored as memos under an id that
+// no session can have.
 //
 // Invariants
-// 1. What is asked under one key is done once, even while the first is still being answered.
-// 2. The answer is durable before it is given, or cannot be kept: then the stop was carried out all the same, and each
-//    session has recorded it. What has failed is not kept: it may be tried again.
-// 3. An answer is kept for MEMO_MS. None is dropped for room: beyond the limit of its sender a stop is carried out, and
-//    refused after that.
-// 4. A stop never waits for what was answered before: while the store cannot tell, a stop that is sent again is carried
-//    out again.
+// 1. A request under one key is carried out once, even while the first is still in progress.
+// 2. The response is durable before it is returned. If it cannot be stored, the request fails; the stop was carried
+//    out all the same, and each session has recorded it. A failure is not stored: the request may be repeated.
+// 3. A response is kept for MEMO_MS and never evicted for space: beyond its sender's limit a stop is carried out, and
+//    then refused.
+// 4. A stop never waits for stored responses: while the store cannot load them, a repeated stop is carried out again.
 
 import { ControlError } from "../core/errors.ts";
 import { MEMO_MS } from "../core/limits.ts";
@@ -18,22 +18,22 @@ import type { Engine } from "../engine/engine.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { CoveredSession } from "../ports/control.ts";
 
-/** Not well-formed as an id, so that no caller can name it. */
+/** Not a valid id, so that no caller can name it. */
 const ALL: SessionId = "ses_*";
 
 type Answer = readonly CoveredSession[];
 
 interface Kept {
-  /** By a clock that never jumps. */
+  /** By the monotonic clock. */
   readonly at: number;
   readonly content: string;
   readonly answer: Promise<Answer>;
 }
 
 export interface BulkStop {
-  /** Undefined: it is not sent again. */
+  /** Undefined: the request is not repeated. */
   readonly key: string | undefined;
-  /** A key is its sender's own. */
+  /** Keys of different senders do not collide. */
   readonly sender: readonly (string | undefined)[];
   readonly content: string;
 }
@@ -41,7 +41,7 @@ export interface BulkStop {
 export class BulkStops {
   readonly #engine: Engine;
   readonly #clock: Pick<Clock, "elapsed">;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #kept = new Map<string, Kept>();
   #isLoaded = false;
 
@@ -50,7 +50,7 @@ export class BulkStops {
     this.#clock = clock;
   }
 
-  /** Reads what was answered before a restart. A store that cannot tell keeps nothing from starting. */
+  /** Loads the responses of earlier processes. A store that fails here does not prevent the start. */
   async load(): Promise<void> {
     try {
       const loaded = await this.#engine.store.load(ALL);
@@ -61,11 +61,11 @@ export class BulkStops {
         this.#kept.set(memo.key, { at: this.#clock.elapsed(), content: memo.content, answer });
       }
     } catch {
-      // It is read with the next stop.
+      // The next stop loads them.
     }
   }
 
-  /** Acts in this tick, unless this was asked before. */
+  /** Runs `act` in this tick, unless the request is a repetition. */
   once({ key, sender, content }: BulkStop, act: () => Promise<Answer>): Promise<Answer> {
     if (key === undefined) return act();
     if (!this.#isLoaded) void this.load();
@@ -87,11 +87,11 @@ export class BulkStops {
     { key, content, sender }: Pick<BulkStop, "content" | "sender"> & { readonly key: string },
   ): Promise<Answer> {
     const { commit, lanes } = this.#engine;
-    // Plain data, without what is undefined.
+    // Plain JSON data, without undefined fields.
     const answer = JSON.parse(JSON.stringify(covered)) as Json;
     const keep = { type: "keep-answer", answer, actor: JSON.stringify(sender), once: { key, content } } as const;
-    // It fails while Belay is closing, perhaps because this stop ended its last run; or because the store is in
-    // trouble, and reports it.
+    // This fails while Belay is closing, perhaps because this stop ended its last run, and if the store is in
+    // trouble, which the store reports itself.
     const refused = await commit.submit(lanes.get(ALL), keep).catch(() => undefined);
     if (refused !== undefined) throw new ControlError(refused.code, refused.message);
     return covered;

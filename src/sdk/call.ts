@@ -1,4 +1,4 @@
-// One call: looked up in the log, with what the worker that drives its session knows of it, and stopped.
+// One call: read from the log and from the worker that drives its session, and cancelled.
 
 import { ControlError, toControlError } from "../core/errors.ts";
 import { checkKey, checkReason, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
@@ -14,10 +14,10 @@ import { checkWait, WaitLimit, waitForCall } from "./run.ts";
 export async function callView(engine: Engine, callId: CallId): Promise<CallView> {
   const row = await engine.store.run(runOf(callId));
   const found = row && (await read(engine, row.session, row.acceptedAt, (event) => event.callId === callId));
-  return known(engine, found?.view, callId);
+  return withWaits(engine, found?.view, callId);
 }
 
-/** Stops one call, and by default waits a little for its end. */
+/** Cancels one call, and by default waits a short time for its end. */
 export async function cancelCall(
   engine: Engine,
   callId: CallId,
@@ -28,7 +28,7 @@ export async function cancelCall(
   if (typeof remind !== "boolean") throw invalid("`remind` is true or false.");
   const reason = checkReason(why);
   const limit = new WaitLimit(engine.clock, checkWait(waitMs));
-  // Read before the stop: of a call that is live here, no log is read for it.
+  // Read before the stop: for a call that is live here, the log is not read.
   const live = liveTool(engine, callId);
   const once = checkKey(key);
   const receipt = await limit.receipt((onStop) => engine.cancel.call(callId, { reason, remind }, once, onStop));
@@ -39,14 +39,14 @@ export async function cancelCall(
   return receipt.kind === "unknown" || tool === undefined ? waited : { ...waited, tool };
 }
 
-/** By our id or by that of the model. */
+/** Accepts Belay's id or the model's own. */
 export async function cancelSessionCall(
   engine: Engine,
   session: SessionId,
   given: string,
   options: CancelOptions,
 ): Promise<CancelReceipt & AwaitedOutcome> {
-  // Looked up first and alone: it needs no store for what is live, and a stop must not wait for one.
+  // Checked first, in memory: a stop of live work must not wait for the store.
   if (isCallId(given) && engine.lanes.sessionOf(runOf(given)) === session) return cancelCall(engine, given, options);
   const named = liveCalls(engine, session).filter(({ providerId }) => providerId === given);
   // Several of that name: the lookup below says which.
@@ -63,7 +63,10 @@ export async function cancelSessionCall(
   }
 }
 
-/** A call of one session, by our id or by that of the model, which may repeat: in its live run, or in its last one. */
+/**
+ * A call of one session, by Belay's id or by the model's own. The model's ids may repeat, so only the live run is
+ * searched, or else the last one.
+ */
 export async function sessionCall(engine: Engine, session: SessionId, given: string): Promise<CallView> {
   if (isCallId(given) && (await engine.store.run(runOf(given)))?.session === session) return callView(engine, given);
   const live = (await engine.loaded(session))?.durable.live;
@@ -77,7 +80,7 @@ export async function sessionCall(engine: Engine, session: SessionId, given: str
       hint: "Use the id of one of them.",
     });
   }
-  return known(engine, found.view, given);
+  return withWaits(engine, found.view, given);
 }
 
 const liveCalls = (engine: Engine, session: SessionId): readonly Call[] =>
@@ -88,7 +91,7 @@ function liveTool(engine: Engine, callId: CallId): string | undefined {
   return session && liveCalls(engine, session).find(({ id }) => id === callId)?.name;
 }
 
-/** The name of the tool is a courtesy: no stop fails because it cannot be read. */
+/** The tool's name is optional: no stop fails because it cannot be read. */
 async function recordedTool(engine: Engine, callId: CallId): Promise<string | undefined> {
   try {
     const row = await engine.store.run(runOf(callId));
@@ -106,8 +109,8 @@ async function read(engine: Engine, session: SessionId, from: Seq, isMeant: IsMe
   return reader;
 }
 
-/** What it waits for before it begins is known to the worker alone. */
-function known(engine: Engine, view: CallView | undefined, given: string): CallView {
+/** Adds what a waiting call waits for, which only the worker knows. */
+function withWaits(engine: Engine, view: CallView | undefined, given: string): CallView {
   if (view === undefined) throw unknownCall(given);
   const waits = engine.lanes.peek(view.session)?.work(view.id)?.waits;
   return waits === undefined || view.phase !== "running" ? view : { ...view, phase: "waiting", waits };

@@ -1,4 +1,4 @@
-// One call, cancelled in every state it can be in: the receipt, its result, the reminder, its sibling, the transcript.
+// One call, cancelled in each of its states: the receipt, its result, the reminder, its sibling, the transcript.
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { type Gate, gate, logOf, untilAborted } from "../../test/fixtures/belay.ts";
 import { slots } from "../agent/loop/slots.ts";
@@ -14,7 +14,7 @@ import type { Session } from "./session.ts";
 const alice = { kind: "user", by: "alice", note: "wrong file" } as const;
 const stoppedBy = { kind: "cancelled", reason: alice } as const;
 
-/** A run whose first turn asks for two calls, and whose second turn hears what came of them. */
+/** A run whose first turn makes two calls, and whose second turn receives their results. */
 interface Scene {
   readonly belay: Belay;
   readonly session: Session;
@@ -22,7 +22,7 @@ interface Scene {
   readonly notices: Notice[];
   readonly target: CallId;
   readonly sibling: Gate;
-  /** What the second turn was given. */
+  /** What the second turn received. */
   heard(): Promise<readonly Message[]>;
 }
 
@@ -53,10 +53,10 @@ async function waitsFor({ session }: Scene, what: string | undefined): Promise<v
   await expect.poll(async () => (await session.explain()).live?.calls[0]?.waits).toBe(what);
 }
 
-/** What the history checker has to say about the whole log. */
+/** The problems that the history checker finds in the whole log. */
 const verifyLog = async (session: Session): Promise<readonly Finding[]> => verifyAtRest(await logOf(session));
 
-/** Lets the sibling finish, and checks that the run went on as if nothing had happened to it. */
+/** Lets the sibling finish, and checks that the run continued normally. */
 async function goesOn(one: Scene, result: object, reminders: number): Promise<void> {
   one.sibling.open();
   expect(await one.run.outcome).toEqual({ kind: "completed" });
@@ -75,8 +75,8 @@ async function goesOn(one: Scene, result: object, reminders: number): Promise<vo
   expect(await verifyLog(one.session)).toEqual([]);
 }
 
-describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and the model is told once", () => {
-  test("while it waits for an approval: it never begins, and the question is closed for everybody", async () => {
+describe("G9, G13: a cancelled call does not end its run, and the model gets one reminder", () => {
+  test("while it waits for an approval: it never starts, and the question is closed", async () => {
     const begun: string[] = [];
     const one = await scene({ approval: true, execute: () => void begun.push("target") });
     await waitsFor(one, "approval");
@@ -91,7 +91,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
-  test("while it waits for a slot: it never begins, and gives its place in the line away", async () => {
+  test("while it waits for a slot: it never starts, and the next call in line gets the slot", async () => {
     const places = slots(1);
     const giveBack = Promise.withResolvers<() => void>();
     places.take(giveBack.resolve);
@@ -107,19 +107,19 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
-  test("while a hook thinks about it: it never begins, however long the hook takes", async () => {
+  test("while a hook runs: it never starts, however long the hook takes", async () => {
     const begun: string[] = [];
     const hooks: Hooks = { beforeCall: ({ name }) => (name === "target" ? new Promise<void>(() => {}) : undefined) };
     const one = await scene({ execute: () => void begun.push("target") }, hooks);
     await waitsFor(one, "hook");
     expect(await one.belay.cancel(one.target, { reason: alice })).toEqual({ kind: "withdrawn", tool: "target" });
-    // The same again, however soon.
+    // The same again, without a pause.
     expect((await one.belay.cancel(one.target, { reason: "again" })).kind).toMatch(/withdrawn|settled/);
     expect(begun).toEqual([]);
     await goesOn(one, { outcome: stoppedBy, begun: false }, 1);
   });
 
-  test("while it runs: what it had put aside and what it had changed is kept", async () => {
+  test("while it runs: its partial result and its changed state are kept", async () => {
     const running = gate();
     const one = await scene({
       execute: ({ signal, partial, changed }) => {
@@ -136,7 +136,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: stoppedBy, result: { lines: 3 }, changes: ["wrote a.txt"] }, 1);
   });
 
-  test("G15: finished in the same tick: its result stands, the receipt says so, and nobody is reminded", {
+  test("G15: finished in the same tick: its result counts, the receipt says so, and there is no reminder", {
     meta: { id: "G15/finished-call-stays-finished" },
   }, async () => {
     const end = Promise.withResolvers<string>();
@@ -156,7 +156,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: { kind: "completed" }, result: "real" }, 0);
   });
 
-  test("G12: it does not listen: given up and named, and its late result is dropped and counted", {
+  test("G12: if it ignores the signal: it is abandoned and reported, and its late result is dropped and counted", {
     meta: { id: "G12/late-call-result-dropped" },
   }, async () => {
     const end = Promise.withResolvers<string>();
@@ -179,7 +179,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: abandoned }, 1);
   });
 
-  test("after it has ended: the receipt says how, and nothing changes", {
+  test("after it has ended: the receipt has its outcome, and nothing changes", {
     meta: { id: "G10/cancel-after-call-ended" },
   }, async () => {
     const end = gate();
@@ -194,7 +194,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: { kind: "completed" }, result: "done" }, 0);
   });
 
-  test("without a reminder, if that is not wanted; and a second cancel changes nothing", async () => {
+  test("without a reminder, if the caller wants none; and a second cancel changes nothing", async () => {
     const one = await scene({ execute: ({ signal }) => untilAborted(signal) });
     const first = one.belay.cancel(one.target, { reason: alice, remind: false, waitMs: 0 });
     const second = one.belay.cancel(one.target, { reason: "another", waitMs: 0 });
@@ -203,7 +203,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
     await goesOn(one, { outcome: stoppedBy }, 0);
   });
 
-  test("one that cannot stop half-way is not told to, and its end is its own", async () => {
+  test("an uninterruptible call gets no signal, and its own end counts", async () => {
     const end = Promise.withResolvers<string>();
     const signal = Promise.withResolvers<AbortSignal>();
     const one = await scene({
@@ -223,7 +223,7 @@ describe("G9, G13: a call is cancelled wherever it waits, its run goes on, and t
   });
 });
 
-describe("G9: a run that is cancelled takes its calls and its questions with it", () => {
+describe("G9: a cancelled run cancels its calls and questions, while a call is", () => {
   const states: Readonly<Record<string, Omit<CallRequest, "name" | "input">>> = {
     "waiting for an approval": { approval: true, execute: () => "never" },
     running: { execute: ({ signal }) => untilAborted(signal) },
@@ -243,7 +243,7 @@ describe("G9: a run that is cancelled takes its calls and its questions with it"
   }
 });
 
-test("G16: a call that fails around its stop is returned to the turn as it is recorded", async () => {
+test("G16: a call that fails during its stop returns to the turn what is recorded", async () => {
   // At every step between the failure of its hook and the record of its end.
   for (let steps = 0; steps < 30; steps += 1) {
     const hook = Promise.withResolvers<void>();
@@ -268,7 +268,7 @@ test("G16: a call that fails around its stop is returned to the turn as it is re
   }
 });
 
-test("a call has the types of its function: interfaces, and fields that may be absent", async () => {
+test("a call has the types of its function: interfaces, and optional fields", async () => {
   interface Input {
     readonly path: string;
     readonly line?: number;

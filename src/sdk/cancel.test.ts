@@ -1,4 +1,4 @@
-// Cancelling, as a user of the library does it: what is covered, what the receipts say, how it ends.
+// Cancelling through the library: what is covered, what the receipts say, and the outcomes.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { ControlError } from "../core/errors.ts";
@@ -7,8 +7,8 @@ import type { Json } from "../core/model/prompt.ts";
 const user = { kind: "user" } as const;
 const cancelled = { kind: "cancelled", reason: user } as const;
 
-describe("a session's cancel covers exactly the past", () => {
-  test("G7: prompts and a cancel in one tick: those before it are covered, the one after it is not", {
+describe("a cancel of a session covers what was accepted before, and nothing after", () => {
+  test("G7: of prompts and a cancel in one tick, those before it are covered, and the one after it is not", {
     meta: { id: "G7/cancel-covers-only-the-past" },
   }, async () => {
     const { belay, begun } = await openTestBelay({ first: waits, second: waits });
@@ -28,7 +28,7 @@ describe("a session's cancel covers exactly the past", () => {
     expect(begun).toEqual(["third"]);
   });
 
-  test("G7: a cancel that came first does not touch a prompt of the same tick", {
+  test("G7: a cancel does not affect a later prompt of the same tick", {
     meta: { id: "G7/cancel-before-prompt-same-tick" },
   }, async () => {
     const { belay } = await openTestBelay();
@@ -39,7 +39,7 @@ describe("a session's cancel covers exactly the past", () => {
     expect(await run.outcome).toEqual({ kind: "completed" });
   });
 
-  test("G7: an idle cancel changes nothing, and the log does not grow", {
+  test("G7: a cancel of an idle session changes nothing, and appends nothing to the log", {
     meta: { id: "G7/idle-cancel-changes-nothing" },
   }, async () => {
     const { belay } = await openTestBelay();
@@ -50,7 +50,7 @@ describe("a session's cancel covers exactly the past", () => {
     expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
   });
 
-  test("G7: by handle, by run id and by the caller's key, before the acceptance was answered", async () => {
+  test("G7: works by handle, by run id and by the caller's key, before the acceptance", async () => {
     const { belay, begun } = await openTestBelay({ a: waits, b: waits, c: waits });
     const session = await belay.createSession();
     const byHandle = session.prompt("a");
@@ -94,7 +94,7 @@ describe("a session's cancel covers exactly the past", () => {
   });
 
   test.each([-1, Number.NaN, 0.5, "soon"])(
-    "G3: a cancel that is to wait for %s ms is refused, and stops nothing",
+    "G3: a cancel with a `waitMs` of %s is refused, and stops nothing",
     async (ms) => {
       const { belay, began } = await openTestBelay({ live: waits });
       const session = await belay.createSession();
@@ -117,7 +117,7 @@ describe("a session's cancel covers exactly the past", () => {
     },
   );
 
-  test("G8: a cancelled session gives each covered run its own outcome, also those that never began", {
+  test("G8: a cancelled session gives each covered run its own outcome, including those that never started", {
     meta: { id: "G8/each-covered-run-own-outcome" },
   }, async () => {
     const { belay, began } = await openTestBelay({ live: waits });
@@ -131,7 +131,7 @@ describe("a session's cancel covers exactly the past", () => {
     }
   });
 
-  test("G10: a keyed cancel of one run that is repeated answers as before, also when the run has ended", async () => {
+  test("G10: a repeated keyed cancel of one run returns the same receipt, even when the run has ended", async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
@@ -151,7 +151,7 @@ describe("a session's cancel covers exactly the past", () => {
     expect((await session.explain()).asOf).toBe(before);
   });
 
-  test("a keyed cancel that is repeated answers as before and touches nothing newer", async () => {
+  test("a repeated keyed cancel returns the same receipt and stops nothing newer", async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     expect(await session.cancel({ key: "c1" })).toEqual({ kind: "idle", runs: [] });
@@ -164,8 +164,8 @@ describe("a session's cancel covers exactly the past", () => {
   });
 });
 
-describe("the receipt is the truth", () => {
-  test("G10: stopping, first or not, then settled, and the first reason is kept", {
+describe("receipts", () => {
+  test("G10: are `stopping`, first or not, then `settled`, and the first reason is kept", {
     meta: { id: "G10/first-reason-kept" },
   }, async () => {
     const { belay, began } = await openTestBelay({ live: deaf });
@@ -180,7 +180,7 @@ describe("the receipt is the truth", () => {
     expect(await run.cancel()).toEqual({ kind: "settled", outcome });
   });
 
-  test("G10: withdrawn, for a run that had not begun", async () => {
+  test("G10: are `withdrawn` for a run that had not started", async () => {
     const { belay, began, begun } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
@@ -192,14 +192,14 @@ describe("the receipt is the truth", () => {
     expect(begun).toEqual(["live"]);
   });
 
-  test("G10: unknown, for what never was", async () => {
+  test("G10: are `unknown` for an unknown id", async () => {
     const { belay } = await openTestBelay();
     expect(await belay.cancel("run_never")).toEqual({ kind: "unknown" });
     expect(await belay.cancel("call_never.1")).toEqual({ kind: "unknown" });
     expect(await belay.cancel("ses_never")).toEqual({ kind: "unknown", runs: [] });
   });
 
-  test("G10: a stale id never hits the run that came after it", {
+  test("G10: of an old id never stop a later run", {
     meta: { id: "G10/stale-id-hits-nothing" },
   }, async () => {
     const { belay, began } = await openTestBelay({ second: waits });
@@ -213,7 +213,7 @@ describe("the receipt is the truth", () => {
     await second.cancel({ waitMs: 1000 });
   });
 
-  test("G12: waiting for the settlement has a limit, and the answer says which came first", async () => {
+  test("G12: report whether the run settled before the limit", async () => {
     const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 30 });
     const session = await belay.createSession();
     const run = session.prompt("live");
@@ -226,7 +226,7 @@ describe("the receipt is the truth", () => {
 });
 
 describe("one call", () => {
-  test("G9: cancelling a call leaves its run and its siblings alone", async () => {
+  test("G9: cancelling a call does not affect its run and its siblings", async () => {
     const sibling = gate();
     const results: Json[] = [];
     const { belay } = await openTestBelay({
@@ -261,7 +261,7 @@ describe("one call", () => {
     ]);
   });
 
-  test("G15: a call that finished although it was asked to stop has finished", async () => {
+  test("G15: a call that finishes although it was cancelled is completed", async () => {
     const asked = gate();
     const { belay } = await openTestBelay({
       work: async (turn) => {
@@ -284,7 +284,7 @@ describe("one call", () => {
     });
   });
 
-  test("a call with a time limit is cancelled for it, and its run goes on", async () => {
+  test("a call with a time limit is cancelled by it, and its run continues", async () => {
     const { belay } = await openTestBelay({
       work: async (turn) =>
         (await turn.call("slow", null, ({ signal }) => untilAborted(signal), { timeoutMs: 5 })).kind,
@@ -294,8 +294,8 @@ describe("one call", () => {
   });
 });
 
-describe("what does not cooperate", () => {
-  test("G12: a deaf turn is given up and named, the next prompt runs, and what it says later is dropped", {
+describe("uncooperative code", () => {
+  test("G12: a turn that ignores its signal is abandoned and reported, and the next prompt runs", {
     meta: { id: "G12/late-turn-result-dropped" },
   }, async () => {
     const end = gate();
@@ -320,7 +320,7 @@ describe("what does not cooperate", () => {
     expect((await session.explain()).asOf).toBe(head);
   });
 
-  test("G12: a deaf tool is named in the outcome, and its turn may still end by itself", {
+  test("G12: a tool that ignores its signal is reported in the outcome, and its turn may still end normally", {
     meta: { id: "G12/deaf-tool-named" },
   }, async () => {
     const { belay, began } = await openTestBelay({
@@ -337,7 +337,7 @@ describe("what does not cooperate", () => {
     expect(await run.outcome).toEqual({ ...cancelled, abandoned: ["deaf-tool"] });
   });
 
-  test("G12: a cancel of one call can wait for its end, and its turn learns that the tool may go on", async () => {
+  test("G12: a cancel of one call can wait for its end, and its turn learns if the tool may still run", async () => {
     const { belay, began } = await openTestBelay({
       work: async (turn) => JSON.stringify(await turn.call("deaf-tool", null, () => new Promise(() => {}))),
     });
@@ -355,7 +355,7 @@ describe("what does not cooperate", () => {
     expect(await run.text()).toContain('"abandoned":true');
   });
 
-  test("G11: once a cancel is decided no new call begins", { meta: { id: "G11/no-call-after-cancel" } }, async () => {
+  test("G11: no call starts after a cancel is decided", { meta: { id: "G11/no-call-after-cancel" } }, async () => {
     let began = 0;
     const { belay, began: turnBegan } = await openTestBelay({
       work: async (turn) => {
@@ -375,8 +375,8 @@ describe("what does not cooperate", () => {
   });
 });
 
-describe("the outcome is true", () => {
-  test("G15: an error that smells of an abort, without a cancel, is a failure", {
+describe("outcomes", () => {
+  test("G15: an abort error without a cancel is a failure", {
     meta: { id: "G15/abort-error-is-failure" },
   }, async () => {
     const { belay } = await openTestBelay({
@@ -392,7 +392,7 @@ describe("the outcome is true", () => {
     expect(await session.prompt("odd").outcome).toEqual({ kind: "completed" });
   });
 
-  test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, its text kept", {
+  test("G15: a turn that completes after the cancel was recorded leaves the run cancelled, with its text", {
     meta: { id: "G15/late-completion-stays-cancelled" },
   }, async () => {
     const { belay, began } = await openTestBelay({
@@ -423,7 +423,7 @@ describe("the outcome is true", () => {
   });
 });
 
-test("a closed session refuses, says so, and has stopped what was going on", async () => {
+test("a closed session refuses prompts, and has stopped its running work", async () => {
   const { belay, began } = await openTestBelay({ live: waits });
   const session = await belay.createSession();
   const live = session.prompt("live");

@@ -25,7 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const note = { pid: 4711, url: "http://127.0.0.1:1", socket: "/s", startedAt: 12, version: "0.1.0", store: "/b.db" };
 
-describe("where the home is", () => {
+describe("the path of the data directory", () => {
   test.each([
     [{ HOME: "/h" }, undefined, "/h/.local/state/belay"],
     [{ HOME: "/h", XDG_STATE_HOME: "/x" }, undefined, "/x/belay"],
@@ -37,11 +37,11 @@ describe("where the home is", () => {
     expect(openDataDir({ home, env }).dir).toBe(dir);
   });
 
-  test("without HOME there is one all the same", () => {
+  test("exists without HOME too", () => {
     expect(openDataDir({ env: {} }).dir).toMatch(/\/\.local\/state\/belay$/);
   });
 
-  test("naming it makes nothing", () => {
+  test("is computed without creating anything", () => {
     openDataDir({ home: join(folder, "unmade"), env: {} });
     expect(readdirSync(folder)).not.toContain("unmade");
   });
@@ -50,11 +50,11 @@ describe("where the home is", () => {
 describe("the socket", () => {
   const deep = `/${"d".repeat(110)}`;
 
-  test("is in the home if its path fits", () => {
+  test("is in the data directory if its path is short enough", () => {
     expect(openDataDir({ home: "/h", env: { XDG_RUNTIME_DIR: "/run/user/1" } }).socketFile).toBe("/h/belay.sock");
   });
 
-  test("of a home that is too deep is in the runtime directory, and each home has its own", () => {
+  test("of a deep data directory is in the runtime directory, a different one for each", () => {
     const env = { XDG_RUNTIME_DIR: "/run/user/1" };
     const one = openDataDir({ home: deep, env }).socketFile ?? "";
     const other = openDataDir({ home: `${deep}/x`, env }).socketFile ?? "";
@@ -63,13 +63,13 @@ describe("the socket", () => {
     expect(other).not.toBe(one);
   });
 
-  test("of a home that is too deep, without such a directory, is not known beforehand", () => {
+  test("of a deep data directory, without a runtime directory, has no fixed path", () => {
     expect(openDataDir({ home: deep, env: {} }).socketFile).toBeUndefined();
   });
 });
 
-describe("making it", () => {
-  test("G35: nobody else can look inside", () => {
+describe("makeDataDir()", () => {
+  test("G35: creates a directory that no other user can read", () => {
     const home = openDataDir({ home: join(folder, "made"), env: {} });
     makeDataDir(home);
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
@@ -77,16 +77,16 @@ describe("making it", () => {
     expect(statSync(home.dir).mode & 0o777).toBe(0o700);
   });
 
-  test("a directory that others share is not closed to them: it is refused, and stays as it was", () => {
+  test("refuses a shared directory, and does not change it", () => {
     const shared = join(folder, "shared");
     mkdirSync(shared);
     chmodSync(shared, 0o755);
     writeFileSync(join(shared, "theirs.txt"), "");
-    expect(() => makeDataDir(openDataDir({ home: shared, env: {} }))).toThrow(/was there before/);
+    expect(() => makeDataDir(openDataDir({ home: shared, env: {} }))).toThrow(/existed before/);
     expect(statSync(shared).mode & 0o777).toBe(0o755);
   });
 
-  test("so is an empty one, and one that was a home before, until its owner closes it", () => {
+  test("refuses a shared directory that is empty, or was used before, until its owner makes it private", () => {
     const home = openDataDir({ home: join(folder, "empty"), env: {} });
     mkdirSync(home.dir);
     for (const fill of [() => {}, () => writeFileSync(home.tokensFile, "")]) {
@@ -105,7 +105,7 @@ describe("making it", () => {
     [0o777, "the world"],
     [0o1777, undefined],
     [0o775, process.getgid?.() === process.getuid?.() ? undefined : "a group"],
-  ])("G35: one below a directory of mode %o is refused if %s may write there", (mode, writer) => {
+  ])("G35: refuses one below a directory of mode %o if %s may write there", (mode, writer) => {
     const above = mkdtempSync(join(folder, "above-"));
     const home = openDataDir({ home: join(above, "home"), env: {} });
     makeDataDir(home);
@@ -114,7 +114,7 @@ describe("making it", () => {
     else expect(() => makeDataDir(home)).toThrow(/could replace/);
   });
 
-  test.runIf(process.getuid?.() === 0)("G35: one below a directory that a group may write to (as root)", async () => {
+  test.runIf(process.getuid?.() === 0)("G35: refuses one below a group-writable directory (as root)", async () => {
     const { chownSync } = await import("node:fs");
     const above = mkdtempSync(join(folder, "above-"));
     const home = openDataDir({ home: join(above, "home"), env: {} });
@@ -124,26 +124,23 @@ describe("making it", () => {
     expect(() => makeDataDir(home)).toThrow(/Others may write to/);
   });
 
-  test("--home with nothing in it is refused, and is not the directory one happens to be in", () => {
-    expect(() => openDataDir({ home: "", env: { BELAY_HOME: "/b" } })).toThrow(/--home names no directory/);
+  test("refuses an empty --home instead of using the current directory", () => {
+    expect(() => openDataDir({ home: "", env: { BELAY_HOME: "/b" } })).toThrow(/--home must name a directory/);
   });
 
-  test.runIf(process.platform === "linux")(
-    "a place that takes no directories is refused, and not tried for ever",
-    () => {
-      expect(() => makeDataDir(openDataDir({ home: "/proc/belay/home", env: {} }))).toThrow(
-        /cannot be used as a directory/,
-      );
-    },
-  );
+  test.runIf(process.platform === "linux")("refuses a path where no directory can be created, without looping", () => {
+    expect(() => makeDataDir(openDataDir({ home: "/proc/belay/home", env: {} }))).toThrow(
+      /cannot be used as a directory/,
+    );
+  });
 
-  test("a file in its place is refused, and says what to do", () => {
+  test("refuses a file at its path, with a hint", () => {
     const file = join(folder, "file");
     writeFileSync(file, "");
     expect(() => makeDataDir(openDataDir({ home: file, env: {} }))).toThrow(/cannot be used as a directory/);
   });
 
-  test.runIf(process.getuid?.() === 0)("G35: one below a directory of another user is refused (as root)", async () => {
+  test.runIf(process.getuid?.() === 0)("G35: refuses one below a directory of another user (as root)", async () => {
     const { chownSync } = await import("node:fs");
     const above = join(folder, "theirs");
     mkdirSync(join(above, "ours"), { recursive: true, mode: 0o700 });
@@ -152,7 +149,7 @@ describe("making it", () => {
     expect(() => makeDataDir(openDataDir({ home: dir, env: {} }))).toThrow(/could replace/);
   });
 
-  test.runIf(process.getuid?.() === 0)("G35: one that belongs to another user is refused (as root)", async () => {
+  test.runIf(process.getuid?.() === 0)("G35: refuses one of another user (as root)", async () => {
     const { chownSync } = await import("node:fs");
     const dir = join(folder, "foreign");
     mkdirSync(dir);
@@ -168,7 +165,7 @@ describe("the server's note", () => {
     return home;
   };
 
-  test("is read as it was written, and is nobody else's to read", () => {
+  test("is read as it was written, and readable only by its user", () => {
     const home = fresh("note");
     writeServer(home, note);
     expect(readServer(home)).toEqual(note);
@@ -176,7 +173,7 @@ describe("the server's note", () => {
     expect(readdirSync(home.dir)).toEqual(["server.json"]);
   });
 
-  test("G38: that was copied with its directory names no server; in one that was renamed it still does", () => {
+  test("G38: is ignored if it was copied with its directory, and valid if the directory was renamed", () => {
     const home = fresh("original");
     writeServer(home, note);
     const copy = openDataDir({ home: join(folder, "copy"), env: {} });
@@ -187,7 +184,7 @@ describe("the server's note", () => {
     expect(readServer(moved)).toEqual(note);
   });
 
-  test("is taken away by the server that wrote it, and by no other", () => {
+  test("is removed by the server that wrote it, and by no other", () => {
     const home = fresh("removed");
     writeServer(home, note);
     removeServer(home, { ...note, startedAt: 13 });
@@ -197,7 +194,7 @@ describe("the server's note", () => {
   });
 
   test.each(["", "{", "[]", "null", '{"pid":"1"}', '{"pid":1.5,"startedAt":1,"version":"1"}', " ".repeat(70_000)])(
-    "that is no note of ours names nobody: %j",
+    "is ignored if it is invalid: %j",
     (text) => {
       const home = fresh("garbage");
       writeFileSync(home.serverFile, text);

@@ -1,4 +1,4 @@
-// Where Belay keeps its things on this machine, and the note by which a running server is found.
+// The paths of a data directory, and the note by which commands find its running server.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -14,15 +14,15 @@ export interface DataDir {
   readonly storeFile: string;
   /** Hashes of all tokens. */
   readonly tokensFile: string;
-  /** The token of this user, for the command line. */
+  /** This user's token, for the command line. */
   readonly tokenFile: string;
   /** Written by a server while it runs. */
   readonly serverFile: string;
-  /** Undefined: no path that this machine takes for a socket is known beforehand; the server's note has one. */
+  /** Undefined: no fixed path is short enough for a socket on this machine; the server's note has the path. */
   readonly socketFile: string | undefined;
-  /** A folder, because the trail is several files. */
+  /** A directory, because the audit log has several files. */
   readonly auditDir: string;
-  /** A word that says how much a running server logs. */
+  /** Contains the log level of a running server. */
   readonly levelFile: string;
   /** The configurations that the user trusts. */
   readonly trustFile: string;
@@ -30,13 +30,13 @@ export interface DataDir {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A note is a few lines. Whatever is larger was not written by us. */
+/** A note has a few lines. Belay never writes a larger one. */
 const NOTE_BYTES_MAX = 64 * 1024;
 
-/** Names everything and makes nothing: whoever only looks leaves no trace. */
+/** Computes paths and creates nothing, so that commands that only read leave no trace. */
 export function openDataDir({ home, env }: { readonly home?: string | undefined; readonly env: Environment }): DataDir {
   if (home === "") throw nameless();
-  const dir = resolve(home ?? filled(env.BELAY_HOME) ?? join(stateDir(env), "belay"));
+  const dir = resolve(home ?? nonEmpty(env.BELAY_HOME) ?? join(stateDir(env), "belay"));
   return {
     dir,
     storeFile: join(dir, "belay.db"),
@@ -50,17 +50,17 @@ export function openDataDir({ home, env }: { readonly home?: string | undefined;
   };
 }
 
-/** A variable that is set to nothing is as good as not set. */
-const filled = (value: string | undefined): string | undefined => (value === "" ? undefined : value);
+/** An empty variable counts as unset. */
+const nonEmpty = (value: string | undefined): string | undefined => (value === "" ? undefined : value);
 
 function stateDir(env: Environment): string {
-  const given = filled(env.XDG_STATE_HOME);
-  // The specification wants a relative path to be ignored.
+  const given = nonEmpty(env.XDG_STATE_HOME);
+  // The XDG specification says to ignore relative paths.
   if (given?.startsWith("/")) return given;
-  return join(filled(env.HOME) ?? accountDir(), ".local", "state");
+  return join(nonEmpty(env.HOME) ?? accountDir(), ".local", "state");
 }
 
-/** A uid without an entry in the list of users has none. */
+/** A uid without an entry in the user database has no home directory. */
 function accountDir(): string {
   try {
     return homedir();
@@ -72,36 +72,39 @@ function accountDir(): string {
   }
 }
 
-/** In the home; if that is too long for a socket, under the directory for such things, named after the home. */
+/**
+ * In the data directory; if that path is too long for a socket, in the runtime directory, under a name derived from
+ * it.
+ */
 function socketFile(dir: string, env: Environment): string | undefined {
-  const runtime = filled(env.XDG_RUNTIME_DIR);
+  const runtime = nonEmpty(env.XDG_RUNTIME_DIR);
   const name = `${randomIds(systemClock).digest(dir).slice(0, 16)}.sock`;
   const places = [join(dir, "belay.sock"), ...(runtime?.startsWith("/") ? [join(runtime, "belay", name)] : [])];
   return places.find(fitsSocket);
 }
 
 /**
- * The socket of a directory, the same for every program that serves it. If the directory is too deep for one, it is
- * beside the user's other temporary files, in a directory of its own that must be this user's.
+ * The socket of a directory, the same for every program that serves it. If the directory's path is too long for one,
+ * it is under the temporary directory, in a directory that must belong to this user.
  */
 export function socketOf({ dir, socketFile }: Pick<DataDir, "dir" | "socketFile">): string {
   const digest = randomIds(systemClock).digest(dir).slice(0, 16);
   return socketFile ?? join(tmpdir(), `belay-${process.getuid?.() ?? 0}-${digest}`, "belay.sock");
 }
 
-/** The socket of a store that was named, for the program that has it open outside of a data directory. */
+/** The socket of a store outside of a data directory, for the program that has it open. */
 export const socketOfStore = (file: string): string =>
   socketOf({ dir: `${canonicalPath(file)}#store`, socketFile: undefined });
 
-/** A script whose variable is empty must not have the directory it happens to be in taken for the home. */
+/** An empty variable in a script must not select the current directory. */
 const nameless = (): ControlError =>
-  new ControlError("invalid", "--home names no directory: it is empty.", {
-    hint: "Give one, or leave the option out: then BELAY_HOME counts, or the usual place.",
+  new ControlError("invalid", "--home must name a directory (got an empty string).", {
+    hint: "Name one, or omit the option to use BELAY_HOME or the default directory.",
   });
 
 /**
- * Makes the directory if need be, closed to others. One that was there before is never changed: to close `/tmp` or a
- * project would lock everybody else out of it. If others may look into it, it is refused.
+ * Creates the directory if necessary, private to this user. An existing directory is never changed: making `/tmp` or
+ * a project private would lock other users out. If other users can read it, it is refused.
  */
 export function makeDataDir({ dir }: DataDir): void {
   try {
@@ -121,7 +124,7 @@ export function makeDataDir({ dir }: DataDir): void {
   }
 }
 
-/** One after the other. All at once would try for ever where the file system takes none, as below /proc. */
+/** One directory at a time: a recursive `mkdir` never returns where the file system allows none, as below /proc. */
 function makeDirs(dir: string): void {
   if (existsSync(dir)) return;
   makeDirs(dirname(dir));
@@ -133,8 +136,8 @@ function makeDirs(dir: string): void {
 }
 
 const open = (dir: string): ControlError =>
-  new ControlError("invalid", `Others may look into ${dir}. It was there before, and is left as it is.`, {
-    hint: `Give a directory of its own, which Belay makes; or, if nothing else uses this one: chmod 700 ${dir}`,
+  new ControlError("invalid", `Other users can read ${dir}. It existed before, so Belay does not change it.`, {
+    hint: `Name a new directory, which Belay creates; or, if nothing else uses this one: chmod 700 ${dir}`,
   });
 
 const foreign = (dir: string): ControlError =>
@@ -144,7 +147,7 @@ const foreign = (dir: string): ControlError =>
 
 export type HostKind = "editor" | "run" | "bridge";
 
-/** What a running server tells the command line of the same user. */
+/** What a running server publishes for the command line of the same user. */
 export interface ServerNote {
   readonly pid: number;
   readonly url?: string;
@@ -153,15 +156,15 @@ export interface ServerNote {
   readonly startedAt: number;
   readonly version: string;
   readonly store?: string;
-  /** What serves the directory for as long as it has work: `belay acp`, `run` or `bridge`. Undefined: a server. */
+  /** The command that serves the directory while it has work: `belay acp`, `run` or `bridge`. Undefined: a server. */
   readonly host?: HostKind;
   /** A digest of the agent of such a host. */
   readonly agent?: string;
 }
 
 /**
- * The note as it was written in this directory; one that was copied with a directory names the server of another. It
- * counts only while the lock of the directory is held: a server may be killed.
+ * Reads the note, if it was written in this directory: a note that was copied with a directory names the server of
+ * another. It is valid only while the lock of the directory is held, because a server may be killed.
  */
 export function readServer({ serverFile }: Pick<DataDir, "serverFile">): ServerNote | undefined {
   try {
@@ -169,12 +172,12 @@ export function readServer({ serverFile }: Pick<DataDir, "serverFile">): ServerN
     const read: unknown = JSON.parse(readFileSync(serverFile, "utf8"));
     return isElsewhere(read, dirname(serverFile)) ? undefined : noteOf(read);
   } catch {
-    // Not there, not readable, or not ours: no server is named.
+    // Missing, unreadable or not Belay's: there is no note.
     return undefined;
   }
 }
 
-/** Versions before this one wrote no identity. */
+/** Older versions wrote no identity. */
 function isElsewhere(read: unknown, dir: string): boolean {
   if (typeof read !== "object" || read === null || !("directory" in read)) return false;
   return read.directory !== identityOf(dir);
@@ -194,17 +197,17 @@ function noteOf(read: unknown): ServerNote | undefined {
   return { pid: Number(pid), startedAt, version, ...Object.fromEntries(texts) };
 }
 
-/** Whole or not at all, and for nobody else's eyes. */
+/** Written atomically, and readable only by this user. */
 export function writeServer({ dir, serverFile }: DataDir, note: ServerNote): void {
   const draft = join(dir, `.server.${process.pid}`);
-  // Left by somebody who had our number, and died.
+  // Left by a crashed process that had the same pid.
   rmSync(draft, { force: true });
   const text = JSON.stringify({ ...note, directory: identityOf(dir) }, undefined, 2);
   writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx" });
   renameSync(draft, serverFile);
 }
 
-/** Takes the note away, if it is still this server's own. */
+/** Removes the note if this server wrote it. */
 export function removeServer(home: DataDir, { pid, startedAt }: ServerNote): void {
   const found = readServer(home);
   if (found?.pid === pid && found.startedAt === startedAt) rmSync(home.serverFile, { force: true });

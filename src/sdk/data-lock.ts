@@ -1,9 +1,9 @@
-// The right to a data directory: the lock of its store, taken before anything else in it is touched.
+// Exclusive use of a data directory: the lock of its store, taken before anything else in it is touched.
 //
 // Invariants
-// 1. One program has it at a time. The operating system ends it with the process, however that dies.
-// 2. The socket and the note of a data directory are written by its holder alone. A holder that comes finds only what a
-//    dead one has left, and removes it.
+// 1. One process holds it at a time. The operating system releases it when that process ends, however it ends.
+// 2. Only the holder writes the socket and the note. A new holder finds at most those of a dead process, and removes
+//    them.
 import { rmSync } from "node:fs";
 import { ControlError, toControlError } from "../core/errors.ts";
 import type { Store } from "../ports/store.ts";
@@ -14,15 +14,18 @@ import { openSqliteStore } from "../store/sqlite/sqlite-store.ts";
 import type { DataDir } from "./data-dir.ts";
 
 export interface DataLock {
-  /** Open, unless everything is kept in memory. */
+  /** The open store, unless everything is kept in memory. */
   readonly store: Store | ":memory:";
-  /** Takes it again if its file was removed or replaced. `lost`: another program has the directory from now on. */
+  /**
+   * Takes the lock again if its file was removed or replaced. `lost`: another program holds the directory from now
+   * on.
+   */
   keep(): Promise<"held" | "lost">;
-  /** Closes the store, if it is still open, and gives the right back. */
+  /** Closes the store, if it is still open, and releases the lock. */
   release(): Promise<void>;
 }
 
-/** Takes the right, or throws `store_locked` and says who has it. `store`: a file, or `:memory:`. */
+/** Takes the lock, or throws `store_locked` and names its holder. `store`: a file, or `:memory:`. */
 export async function takeDataDirectory(home: DataDir, store: string): Promise<DataLock> {
   const lock = isOwn(home, store) ? undefined : lockOf(home);
   try {
@@ -50,7 +53,7 @@ export async function takeDataDirectory(home: DataDir, store: string): Promise<D
   }
 }
 
-/** What else its store reports does not concern the lock, which it has taken again by then. */
+/** Only a takeover concerns the lock; other errors of the store do not, and by now the store holds its lock again. */
 const isLost = (store: Store, file: string): Promise<boolean> =>
   (store.ready?.() ?? Promise.resolve()).then(
     () => false,
@@ -59,7 +62,7 @@ const isLost = (store: Store, file: string): Promise<boolean> =>
 
 const isOwn = ({ storeFile }: DataDir, store: string): boolean => canonicalPath(store) === canonicalPath(storeFile);
 
-/** For a store that is kept elsewhere, the one that the directory would have is locked as well. */
+/** If the store is kept elsewhere, the lock of the directory's own store is taken as well. */
 function lockOf({ dir, storeFile }: DataDir): Lock {
   const file = canonicalPath(storeFile);
   try {

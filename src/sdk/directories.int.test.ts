@@ -1,4 +1,4 @@
-// Sessions with a directory of their own: who may choose which, and who works there.
+// The working directories of sessions: which are allowed, and what runs in them.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(base, { recursive: true, force: true });
 });
 
-/** What a turn and its call see, and where a command of it really is. */
+/** The directories that a turn and its call report, and the actual directory of a command. */
 async function look(turn: Turn): Promise<string> {
   const seen = await turn.call("look", {}, async ({ cwd, processes }) => {
     const ran = await processes.run("pwd");
@@ -47,7 +47,7 @@ async function house(options: Parameters<typeof openTestBelay>[1] = {}): Promise
 
 const seenIn = (path: string | null, pwd: string): object => ({ turn: path, call: { cwd: path, pwd: `${pwd}\n` } });
 
-test("turns, calls and commands of a session work in its directory, and others in the workspace", async () => {
+test("turns, calls and commands of a session run in its directory, and others in the workspace", async () => {
   const belay = await house();
   const session = await belay.createSession({ cwd: project });
   expect(await session.row()).toMatchObject({ cwd: project });
@@ -59,7 +59,7 @@ test("turns, calls and commands of a session work in its directory, and others i
   expect(JSON.parse(await plain.prompt("look").text())).toEqual(seenIn(null, workspace));
 });
 
-test("a process of the session itself begins there too, and cannot begin beside it", async () => {
+test("a process of the session starts there too, and cannot start outside of it", async () => {
   const belay = await house();
   const session = await belay.createSession({ cwd: project });
   const child = await session.processes.start("pwd");
@@ -69,7 +69,7 @@ test("a process of the session itself begins there too, and cannot begin beside 
   await expect(chosen).rejects.toMatchObject({ code: "invalid" });
 });
 
-test("G1: a restart keeps the directory, from the log and from a snapshot of it", async () => {
+test("G1: a restart keeps the directory, from the log and from a snapshot", async () => {
   const store = join(base, "belay.db");
   for (const runs of [0, 60]) {
     const first = await house({ store });
@@ -83,7 +83,7 @@ test("G1: a restart keeps the directory, from the log and from a snapshot of it"
   }
 });
 
-test("G2: the same key for a session in another directory is a conflict; a link to the same is none", async () => {
+test("G2: the same key with another directory is a conflict; a link to the same directory is not", async () => {
   const belay = await house();
   const { id } = await belay.createSession({ key: "k", cwd: project });
   expect((await belay.createSession({ key: "k", cwd: join(workspace, "link") })).id).toBe(id);
@@ -94,7 +94,7 @@ test("G2: the same key for a session in another directory is a conflict; a link 
   }
 });
 
-describe("which may be chosen", () => {
+describe("allowed directories", () => {
   const refused = async (belay: Belay, cwd: unknown, code: string): Promise<void> => {
     const options = { cwd } as { readonly cwd: string };
     await expect(belay.createSession(options)).rejects.toMatchObject({ code });
@@ -113,7 +113,7 @@ describe("which may be chosen", () => {
     await refused(await house(), path, "forbidden");
   });
 
-  test("G35: who may not go somewhere is not told what is there", async () => {
+  test("G35: an error about a forbidden path does not reveal what exists there", async () => {
     const belay = await house();
     const said = async (cwd: string): Promise<string> => {
       const error: unknown = await belay.createSession({ cwd }).catch((thrown: unknown) => thrown);
@@ -139,7 +139,7 @@ describe("which may be chosen", () => {
     await refused(await house({ directories: "any" }), path(), "invalid");
   });
 
-  test("the workspace itself, what is in it, and ways to it by another name", async () => {
+  test("are the workspace itself, directories in it, and other paths to them", async () => {
     const belay = await house();
     const ways = [workspace, `${workspace}/project/..`, join(base, "alias"), join(base, "alias", "link")];
     const rows = await Promise.all(ways.map(async (cwd) => (await belay.createSession({ cwd })).row()));
@@ -148,7 +148,7 @@ describe("which may be chosen", () => {
     expect(await (await linked.createSession({ cwd: project })).row()).toMatchObject({ cwd: project });
   });
 
-  test("any, if the host says so: also for commands and their calls", async () => {
+  test("are all, if the host says so, for commands and their calls too", async () => {
     const elsewhere = join(base, "workspace-2");
     const belay = await house({ directories: "any" });
     const session = await belay.createSession({ cwd: elsewhere });
@@ -156,7 +156,7 @@ describe("which may be chosen", () => {
     await expect(openTestBelay({}, { directories: "all" as "any" })).rejects.toMatchObject({ code: "invalid" });
   });
 
-  test("without a workspace it is where this program works", async () => {
+  test("default to the working directory of the program", async () => {
     const belay = await house({ processes: {} });
     const here = realpathSync(process.cwd());
     expect(await (await belay.createSession({ cwd: here })).row()).toMatchObject({ cwd: here });

@@ -1,8 +1,8 @@
-// Where sessions work: which directories whoever makes one may choose, and which of this machine's they really are.
+// The working directories of sessions: which ones a caller may choose, and their real paths.
 //
-// Looked at in the tick in which it is asked: a prompt that begins a session is registered in that tick too, and
-// nothing of it may be recorded if its directory is refused. What is recorded is the real path, so that a link that is
-// put there later is seen as one (`file-path.ts`, `working-directory.ts`).
+// Checked synchronously: a prompt that creates a session is registered in the same tick, and must record nothing if
+// its directory is refused. The real path is recorded, so that a symbolic link created later is detected
+// (`file-path.ts`, `working-directory.ts`).
 import { realpathSync, statSync } from "node:fs";
 import { isAbsolute, resolve, sep } from "node:path";
 import { ControlError } from "../core/errors.ts";
@@ -10,20 +10,20 @@ import { invalid } from "../core/input.ts";
 import { DIRECTORY_CHARS_MAX } from "../core/limits.ts";
 import { isWithin } from "../process/launch/working-directory.ts";
 
-/** `workspace`: inside the host's workspace, and nowhere else. `any`: wherever there is a directory. */
+/** `workspace`: only inside the host's workspace. `any`: every directory. */
 export type Directories = "workspace" | "any";
 
-/** The real path of what was chosen, if anything was. Throws `invalid`, or `forbidden` if nobody may choose it. */
+/** The real path of the chosen directory, if one was given. Throws `invalid`, or `forbidden` if it is not allowed. */
 export type ChooseDirectory = (given: unknown) => string | undefined;
 
 export function directoryChoice(rule: Directories, workspace: string): ChooseDirectory {
   return (given) => {
     if (given === undefined) return undefined;
-    const asked = checkPath(given);
-    const found = lookAt(asked);
-    if (rule === "workspace" && !isInside(workspace, asked, found)) throw forbidden(asked);
+    const path = checkPath(given);
+    const found = inspect(path);
+    if (rule === "workspace" && !isInside(workspace, path, found)) throw forbidden(path);
     if (found.kind === "trouble") {
-      throw new ControlError("invalid", `The directory ${shown(asked)} ${found.problem}. Nothing was recorded.`, {
+      throw new ControlError("invalid", `The directory ${shown(path)} ${found.problem}. Nothing was recorded.`, {
         hint: "Name a directory that exists, and that the user of this program may enter.",
         cause: found.cause,
       });
@@ -34,10 +34,11 @@ export function directoryChoice(rule: Directories, workspace: string): ChooseDir
 
 function checkPath(given: unknown): string {
   if (typeof given !== "string" || given === "" || given.length > DIRECTORY_CHARS_MAX) {
-    throw invalid(`\`cwd\` is the path of a directory, of at most ${DIRECTORY_CHARS_MAX} characters.`);
+    throw invalid(`\`cwd\` must be the path of a directory, at most ${DIRECTORY_CHARS_MAX} characters long.`);
   }
-  if (given.includes("\0") || !given.isWellFormed()) throw invalid("`cwd` holds characters that no path has.");
-  if (!isAbsolute(given)) throw invalid(`\`cwd\` is an absolute path, and ${shown(given)} is relative.`);
+  if (given.includes("\0") || !given.isWellFormed())
+    throw invalid("`cwd` must not contain NUL or unpaired surrogates.");
+  if (!isAbsolute(given)) throw invalid(`\`cwd\` must be an absolute path (got ${shown(given)}).`);
   return resolve(given);
 }
 
@@ -45,10 +46,10 @@ type Found =
   | { readonly kind: "directory"; readonly path: string }
   | { readonly kind: "trouble"; readonly problem: string; readonly cause: unknown };
 
-function lookAt(path: string): Found {
+function inspect(path: string): Found {
   try {
     const real = realpathSync(path);
-    // Its own entry for itself is found only in a directory, and only by whoever may enter it.
+    // Only a directory has an entry for itself, and reading it requires permission to enter.
     statSync(`${real}${sep}.`);
     return { kind: "directory", path: real };
   } catch (cause) {
@@ -66,17 +67,17 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "has a name longer than a name may be",
 };
 
-/** What is not there is judged by its words: who may not go somewhere is not told what there is. */
-function isInside(workspace: string, asked: string, found: Found): boolean {
-  const home = lookAt(workspace);
+/** A path that does not exist is checked as text, so that a caller learns nothing about places it may not use. */
+function isInside(workspace: string, path: string, found: Found): boolean {
+  const home = inspect(workspace);
   if (home.kind === "trouble") return false;
   if (found.kind === "directory") return isWithin(home.path, found.path);
-  return isWithin(home.path, asked) || isWithin(workspace, asked);
+  return isWithin(home.path, path) || isWithin(workspace, path);
 }
 
 const forbidden = (path: string): ControlError =>
   new ControlError("forbidden", `A session may not work in ${shown(path)}: it is outside of the workspace.`, {
-    hint: "Choose a directory of the workspace. Whoever starts Belay can allow all of them: --directories any.",
+    hint: "Choose a directory inside the workspace. To allow every directory, start Belay with --directories any.",
   });
 
 const shown = (path: string): string => JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path);

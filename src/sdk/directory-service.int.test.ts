@@ -20,7 +20,7 @@ afterEach(() => {
 
 const isFound = (): readonly boolean[] => ["server.json", "belay.sock"].map((name) => existsSync(join(place, name)));
 
-test("G40: it can be found before it takes up any run, so that what runs can be stopped", async () => {
+test("G40: it listens before it resumes any run, so that resumed work can be stopped", async () => {
   const { start } = Engine.prototype;
   const found = new Promise<readonly boolean[]>((resolve) => {
     vi.spyOn(Engine.prototype, "start").mockImplementation(function (this: Engine) {
@@ -33,7 +33,7 @@ test("G40: it can be found before it takes up any run, so that what runs can be 
   expect(await belay.prompt("hello").outcome).toEqual({ kind: "completed" });
 });
 
-test("a start that fails is not found any more, and the next one takes the directory", async () => {
+test("a failed start removes its socket and note, and the next one takes the directory", async () => {
   vi.spyOn(Engine.prototype, "start").mockRejectedValueOnce(new Error("The disk does not answer."));
   await expect(openBelay({ store, agent, serve: true })).rejects.toThrow("The disk does not answer.");
   expect(isFound()).toEqual([false, false]);

@@ -1,7 +1,7 @@
-// An embedded Belay that serves the directory of its store: commands of the same user find it and stop its work, as
-// they do with `belay serve`.
+// An embedded Belay that serves the directory of its store: commands of the same user find it and can stop its work,
+// as with `belay serve`.
 //
-// Invariant: the lock comes first and goes last. In between the socket and the note are this program's.
+// Invariant: the lock is taken first and released last. In between this program owns the socket and the note.
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Serving, serveBelay } from "../http/serve.ts";
@@ -18,7 +18,7 @@ import { type DataLock, takeDataDirectory } from "./data-lock.ts";
 
 export class DirectoryService {
   readonly store: Store | ":memory:";
-  /** What no command of an agent may see. */
+  /** Paths that no command of an agent may read. */
   readonly hidden: readonly string[];
   readonly #home: DataDir;
   readonly #file: string;
@@ -52,17 +52,17 @@ export class DirectoryService {
     const warn = (message: string): void => this.#notify({ type: "directory", message });
     this.#announcement = announce({
       ...{ home: this.#home, note: { ...about, store: this.#file }, lock: this.#lock, sockets },
-      // That the directory is another program's was reported before.
+      // The takeover was reported before.
       ...{ clock: systemClock, warn, onLost: () => void belay.close().catch(() => {}) },
     });
   }
 
-  /** New commands do not find it from now on. Those that have, are answered until the end. */
+  /** New commands no longer find it. Connected ones are served until the end. */
   hide(): void {
     this.#announcement?.hide();
   }
 
-  /** Does not reject: that the store could not be closed was reported by the Belay, which closed it first. */
+  /** Does not reject: the Belay closed the store first and reported any error. */
   async end(): Promise<void> {
     this.#announcement?.close();
     await this.#sockets?.close().catch(() => {});
@@ -70,7 +70,7 @@ export class DirectoryService {
   }
 }
 
-/** One socket; more of them if its file was removed, and those that are connected to the first ones stay so. */
+/** One socket; more if its file was removed, because clients of an earlier one stay connected to it. */
 class DirectorySockets implements Sockets {
   readonly #belay: BelayControl;
   readonly #path: string;

@@ -1,4 +1,4 @@
-// Leaving the events of a session or a run, at any moment.
+// Leaving the events of a session or a run, at any time.
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { openTestBelay, waits } from "../../test/fixtures/belay.ts";
@@ -6,7 +6,7 @@ import { settled } from "../testing/manual-clock.ts";
 
 const over = { done: true, value: undefined };
 
-test("the events of a session whose signal has aborted end in the middle of a page", async () => {
+test("the events of a session end in the middle of a page when their signal aborts", async () => {
   const { belay } = await openTestBelay({ talk: () => "hello" });
   const session = await belay.createSession();
   await session.prompt("talk").outcome;
@@ -19,7 +19,7 @@ test("the events of a session whose signal has aborted end in the middle of a pa
   expect(seen).toEqual(["session.created", "run.accepted"]);
 });
 
-test("G32: leaving the events of a session or run while they wait ends them at once, and cancels nothing", async () => {
+test("G32: leaving waiting events of a session or run ends them at once, and cancels nothing", async () => {
   const { belay, began } = await openTestBelay({ live: waits });
   const session = await belay.createSession();
   const run = session.prompt("live");
@@ -41,7 +41,7 @@ test("G32: leaving the events of a session or run while they wait ends them at o
   expect(await run.row()).toMatchObject({ phase: "live" });
 });
 
-test("events that were never read register nothing, and those whose signal has aborted nothing any more", async () => {
+test("events that were never read register nothing, and those with an aborted signal deregister", async () => {
   const { belay } = await openTestBelay({});
   const session = await belay.createSession();
   const stop = new AbortController();

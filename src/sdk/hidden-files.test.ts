@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("G38: names that the store may need are occupied before a command starts, and free again at the close", () => {
+test("G38: files that the store may need exist before a command starts, and are removed at close", () => {
   const store = join(folder, "belay.db");
   const hidden = new HiddenFiles(store, ["/etc/secret"]);
   expect(hidden.list()).toEqual(expect.arrayContaining(["/etc/secret", store, `${store}-journal`]));
@@ -21,7 +21,7 @@ test("G38: names that the store may need are occupied before a command starts, a
   expect(existsSync(`${store}.mark`)).toBe(true);
 });
 
-test("G38: links on the way to hidden paths are named, because a command can replace them", () => {
+test("G38: links on the way to hidden paths are reported, because a command can replace them", () => {
   const real = join(realpathSync(folder), "real");
   const link = join(realpathSync(folder), "link");
   mkdirSync(join(real, "tokens"), { recursive: true });
@@ -30,6 +30,6 @@ test("G38: links on the way to hidden paths are named, because a command can rep
   const notice = new HiddenFiles(":memory:", [join(link, "tokens"), join(link, "missing")]).linkNotice();
   expect(notice).toContain(`replace the link ${link}`);
   expect(notice).toContain(join(real, "tokens"));
-  // The store is opened by its real path, but looked for by the path that was named.
+  // The store is opened by its real path, but clients look for it by its given path.
   expect(new HiddenFiles(join(link, "belay.db"), []).linkNotice()).toContain(`replace the link ${link}`);
 });

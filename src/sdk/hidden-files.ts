@@ -1,21 +1,22 @@
-// What no command of this Belay sees: the files of its store, what the host has named, and what a server in front of it
-// adds when it is started.
+// Paths that no command of this Belay can see: the files of its store, those the host names, and those a server adds
+// when it starts.
 import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { STORE_ENDINGS } from "../core/own-paths.ts";
 import { linksOf } from "../http/auth/private-directory.ts";
 
 /**
- * Files that the store makes when it needs them. A name that is free cannot be covered, and what a command puts there
- * would be taken for the store's own. So each is there, empty, before a command starts: an empty one has no effect.
+ * Files that the store creates on demand. A missing path cannot be covered by a mount, and the store would take a
+ * file that a command creates there for its own. So each exists, empty, before a command starts: an empty one has no
+ * effect.
  */
-const KEPT_FREE = ["-journal", ".mark", ".reserve"] as const;
+const ON_DEMAND = ["-journal", ".mark", ".reserve"] as const;
 
 export class HiddenFiles {
   /** Undefined: the store is not a file. */
   readonly #store: string | undefined;
   readonly #paths: string[];
-  /** As the host has named it. */
+  /** The path as the host wrote it. */
   readonly #named: string | undefined;
   readonly #made: string[] = [];
 
@@ -25,20 +26,20 @@ export class HiddenFiles {
     this.#paths = [...paths];
   }
 
-  /** From the next process on. */
+  /** Applies to processes started from now on. */
   add(paths: readonly string[]): void {
     this.#paths.push(...paths.filter((path) => !this.#paths.includes(path)));
   }
 
-  /** As of now: a file that was made or replaced since is in it. */
+  /** The current paths, including files that were created or replaced since. */
   list(): readonly string[] {
     const store = this.#store;
     if (store === undefined) return this.#paths;
-    for (const ending of KEPT_FREE) this.#occupy(`${store}${ending}`);
+    for (const ending of ON_DEMAND) this.#create(`${store}${ending}`);
     return [...this.#paths, ...STORE_ENDINGS.map((ending) => `${store}${ending}`)];
   }
 
-  /** What an operator should know of a workspace in which some of it lies. */
+  /** A warning for operators if the store is inside the workspace. */
   noticeFor(workspace: string): string | undefined {
     if (this.#store === undefined || !existsSync(workspace)) return undefined;
     const store = this.#store;
@@ -50,8 +51,8 @@ export class HiddenFiles {
   }
 
   /**
-   * What an operator should know of the links on the way to these paths. A directory above a hidden path cannot be
-   * renamed by a command, because it is a mount point; a link cannot be one.
+   * A warning for operators about symbolic links on the way to these paths. A command cannot rename a directory above
+   * a hidden path, because that is a mount point; it can replace a link.
    */
   linkNotice(): string | undefined {
     const paths = [...(this.#named === undefined ? [] : [this.#named]), ...this.#paths].filter(existsOrParent);
@@ -66,23 +67,23 @@ export class HiddenFiles {
     return undefined;
   }
 
-  /** Removes the empty files. One that cannot be removed, on a disk that can only be read, stays: it has no effect. */
+  /** Removes the empty files. One that cannot be removed, on a read-only file system, has no effect. */
   close(): void {
     for (const path of this.#made.splice(0)) {
       try {
         if (statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path, { force: true });
       } catch {
-        // See above.
+        // A leftover file has no effect.
       }
     }
   }
 
-  #occupy(path: string): void {
+  #create(path: string): void {
     try {
       closeSync(openSync(path, "wx", 0o600));
       this.#made.push(path);
     } catch {
-      // It is there; or nothing can be made there, by a command neither.
+      // It exists already; or it cannot be created, by a command either.
     }
   }
 }
@@ -98,7 +99,7 @@ function isWritable(directory: string): boolean {
   }
 }
 
-/** The name beside which the store puts its files, whatever link it is opened by. */
+/** The path beside which the store creates its files, even if it is opened through a symbolic link. */
 function canonical(store: string): string {
   const path = resolve(store);
   if (existsSync(path)) return realpathSync(path);

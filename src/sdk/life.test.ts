@@ -1,4 +1,4 @@
-// Following, closing, parking and coming back.
+// Following, closing, parking and resuming.
 import { describe, expect, test } from "vitest";
 import { deaf, gate, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { stage } from "../../test/fixtures/engine-processes.ts";
@@ -9,14 +9,14 @@ import { systemClock } from "../system/system-clock.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { openBelay } from "./belay.ts";
 
-/** A store that survives the Belay that used it. */
+/** A store that survives its Belay. */
 function lasting(): MemoryStore {
   const store = new MemoryStore({ clock: systemClock });
   store.close = async () => {};
   return store;
 }
 
-test("a start that fails leaves the store open, and locked for the next", async () => {
+test("a failed start leaves the store open, and locked for the next one", async () => {
   const store = new MemoryStore({ clock: systemClock });
   let closed = false;
   store.close = async () => {
@@ -30,7 +30,7 @@ test("a start that fails leaves the store open, and locked for the next", async 
 });
 
 describe("following", () => {
-  test("G29: every subscriber sees one gapless slice, from wherever it begins", {
+  test("G29: every subscriber receives a contiguous range of events, from wherever it starts", {
     meta: { id: "G29/gapless-slice-per-subscriber" },
   }, async () => {
     const { belay } = await openTestBelay();
@@ -41,7 +41,7 @@ describe("following", () => {
     expect(await collect(session.events({ after: 10 }), 5)).toEqual([11, 12, 13, 14, 15]);
   });
 
-  test("a follower that joins in the middle of a turn hears what was said before", async () => {
+  test("a follower that joins in the middle of a turn receives the text before it", async () => {
     const go = gate();
     const { belay, began } = await openTestBelay({
       talk: async (turn) => {
@@ -62,7 +62,7 @@ describe("following", () => {
     expect(heard).toBe("one two");
   });
 
-  test("G30: what retention removed is announced as one gap", {
+  test("G30: events removed by retention are announced as one gap", {
     meta: { id: "G30/trimmed-events-one-gap" },
   }, async () => {
     const store = lasting();
@@ -79,7 +79,7 @@ describe("following", () => {
 });
 
 describe("closing", () => {
-  test("park sets a live run down, and the next life takes it up with its finished calls", async () => {
+  test("parks a live run, which the next start resumes with its finished calls", async () => {
     const store = lasting();
     let executed = 0;
     const act = async (turn: Parameters<typeof waits>[0]): Promise<string> => {
@@ -112,7 +112,7 @@ describe("closing", () => {
     expect(messages.at(-1)).toMatchObject({ role: "assistant", text: "done", finish: { kind: "end" } });
   });
 
-  test("cancel ends what is live and what is queued, with the reason", async () => {
+  test("with `cancel` ends live and queued runs, with the reason", async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const [live, queued] = [session.prompt("live"), session.prompt("queued")];
@@ -123,7 +123,7 @@ describe("closing", () => {
       expect(outcome).toMatchObject({ kind: "cancelled", reason: { kind: "shutdown" } });
   });
 
-  test("G15: what became of a run can be asked when Belay has shut down, also for the first time", async () => {
+  test("G15: the outcome of a run can be read after close, even for the first time", async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const done = session.prompt("done");
@@ -144,7 +144,7 @@ describe("closing", () => {
     });
   });
 
-  test("G28: requests to a Belay that has closed are refused as shutting down, not as store trouble", async () => {
+  test("G28: requests after close are refused as shutting down, not as store trouble", async () => {
     const { belay } = await openTestBelay({});
     const session = await belay.createSession();
     await belay.close();
@@ -152,7 +152,7 @@ describe("closing", () => {
     for (const one of asked) await expect(one).rejects.toMatchObject({ code: "shutting_down" });
   });
 
-  test("G8, G16: whoever follows a run that a shutdown cancels hears its end", async () => {
+  test("G8, G16: a follower of a run that a shutdown cancels receives its end", async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const run = session.prompt("live");
@@ -164,7 +164,7 @@ describe("closing", () => {
     expect((await all).at(-1)).toMatchObject({ type: "run.settled" });
   });
 
-  test("G33: a deaf agent cannot hold up a shutdown, whichever way", async () => {
+  test("G33: an agent that ignores its signal cannot delay a shutdown, in either mode", async () => {
     for (const mode of ["park", "cancel"] as const) {
       const { belay, began } = await openTestBelay({ live: deaf });
       const session = await belay.createSession();
@@ -174,7 +174,7 @@ describe("closing", () => {
     }
   });
 
-  test("G33: the limit holds, and what had not come to rest is named", {
+  test("G33: takes at most its limit, and reports what had not ended", {
     meta: { id: "G33/close-limit-names-unfinished" },
   }, async () => {
     const { belay, began } = await openTestBelay({ live: deaf }, { graceMs: 60_000 });
@@ -210,7 +210,7 @@ test("G33: waits with a limit end when Belay closes, and leave no timer that kee
 });
 
 describe("crash", () => {
-  test("G17: what a live turn has said is in the log within 250 ms", async () => {
+  test("G17: the text of a live turn is in the log within 250 ms", async () => {
     const clock = manualClock();
     const { belay, began } = await openTestBelay(
       {
@@ -229,7 +229,7 @@ describe("crash", () => {
     expect((await session.transcript()).at(-1)).toMatchObject({ text: "before the crash", finish: { kind: "live" } });
   });
 
-  test("G25: a run cut off by a crash goes on; no finished call is repeated, an unknown one is said", {
+  test("G25: an interrupted run resumes; no finished call is repeated, and an unfinished one is reported as lost", {
     meta: { id: "G25/crashed-run-continues" },
   }, async () => {
     let skew = 0;
@@ -259,7 +259,7 @@ describe("crash", () => {
     const session = await first.belay.createSession();
     const run = session.prompt("work");
     await reached.passed;
-    // A crash: nothing is closed, the first life is just not heard of again, and its leases run out.
+    // A crash: nothing is closed, the first Belay does nothing more, and its leases expire.
     skew = LEASE_TTL_MS + 1;
     lives = 2;
     const second = await openTestBelay({ work: act }, { store });

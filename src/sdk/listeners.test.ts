@@ -1,4 +1,4 @@
-// Whoever listens cannot hurt what they listen to.
+// Callbacks of the host cannot break Belay.
 import { describe, expect, test } from "vitest";
 import { gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
 import type { Turn } from "../ports/agent.ts";
@@ -14,10 +14,10 @@ const HURT: Readonly<Record<string, () => never | Promise<never>>> = {
   "promises and fails": () => Promise.reject(new Error("I do not want to have heard it.")),
 };
 
-describe.each(Object.keys(HURT))("a listener that %s", (how) => {
+describe.each(Object.keys(HURT))("a callback that %s", (how) => {
   const hurts = HURT[how] as () => never;
 
-  test("G12, G28: at a notice about the store does not hold up a cancel, its run, or the next prompt", async () => {
+  test("G12, G28: on a notice about the store does not delay a cancel, its run, or the next prompt", async () => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
     const { belay, began } = await openTestBelay({ live: waits }, { clock, store, onNotice: hurts });
@@ -31,7 +31,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
     expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
   });
 
-  test("at a notice about a late result does not take the program down", async () => {
+  test("on a notice about a late result does not crash the program", async () => {
     const clock = manualClock();
     const told = gate();
     const late = gate();
@@ -55,7 +55,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
     expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
   });
 
-  test("at what is recorded is named as a bug, and nothing is held up", async () => {
+  test("on recorded events is reported as a bug, and delays nothing", async () => {
     const bugs: Notice[] = [];
     const { belay } = await openTestBelay({}, { onRecorded: hurts, onNotice: (notice) => bugs.push(notice) });
     const session = await belay.createSession();
@@ -64,7 +64,7 @@ describe.each(Object.keys(HURT))("a listener that %s", (how) => {
   });
 });
 
-test("a listener that is no function is refused", async () => {
+test("a callback that is not a function is refused", async () => {
   for (const wild of [{ onNotice: 5 }, { onRecorded: "x" }]) {
     await expect(openTestBelay({}, wild as never)).rejects.toMatchObject({ code: "invalid" });
   }

@@ -1,4 +1,4 @@
-// Listeners of the host, called so that an error of theirs harms nothing here.
+// Wraps the host's callbacks so that their errors cannot break Belay.
 import type { Notify } from "../ports/hooks.ts";
 
 export const processNotices =
@@ -6,19 +6,19 @@ export const processNotices =
   (message: string, warning?: true): void =>
     notify({ type: "process", message, ...(warning === undefined ? {} : { warning }) });
 
-/** A listener that cannot harm its caller, neither by an error that it throws nor by a promise that rejects. */
+/** A callback that cannot harm its caller, neither by throwing nor by returning a promise that rejects. */
 export function harmless<A extends readonly unknown[]>(
-  listener: ((...told: A) => void) | undefined,
-  hurt: (error: unknown, ...told: A) => void,
-): ((...told: A) => void) | undefined {
+  listener: ((...args: A) => void) | undefined,
+  onError: (error: unknown, ...args: A) => void,
+): ((...args: A) => void) | undefined {
   if (listener === undefined) return undefined;
-  return (...told) => {
+  return (...args) => {
     try {
-      // Its type says nothing of promises; an async function is given all the same.
-      const answer: unknown = listener(...told);
-      if (answer instanceof Promise) answer.catch((error: unknown) => hurt(error, ...told));
+      // The type returns nothing, but callers do pass async functions.
+      const answer: unknown = listener(...args);
+      if (answer instanceof Promise) answer.catch((error: unknown) => onError(error, ...args));
     } catch (error) {
-      hurt(error, ...told);
+      onError(error, ...args);
     }
   };
 }

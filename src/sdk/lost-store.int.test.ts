@@ -1,4 +1,4 @@
-// A file that is removed while nothing is going on.
+// A store whose file is removed while Belay is idle.
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { openBelay } from "./belay.ts";
 
 const agent = (): string => "done";
 
-test("G28: an idle Belay whose directory was emptied reports it, and so does close", async () => {
+test("G28: an idle Belay whose directory was emptied reports it, and so does close()", async () => {
   const directory = mkdtempSync(join(tmpdir(), "belay-emptied-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const store = join(directory, "belay.db");

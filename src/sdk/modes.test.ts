@@ -1,4 +1,4 @@
-// The mode of a session, as its agent, its calls and the people who are asked meet it.
+// The mode of a session, as seen by its agent, its calls and its questions.
 import { describe, expect, test } from "vitest";
 import type { Agent, AgentMode, CallRequest } from "../ports/agent.ts";
 import { MemoryStore } from "../store/memory/memory-store.ts";
@@ -28,8 +28,8 @@ async function opened(agent: Agent, options: Partial<BelayOptions> = {}) {
   return { belay, session: await belay.createSession() };
 }
 
-describe("a change of the mode and the beginning of a call, in either order", () => {
-  test("recorded before the call is judged, it is judged by the new one", async () => {
+describe("a change of the mode and the start of a call, in either order", () => {
+  test("a change recorded before the call is decided applies to it", async () => {
     const [reached, hook] = [new Gate(), new Gate()];
     const beforeCall = async (): Promise<void> => {
       reached.open();
@@ -48,7 +48,7 @@ describe("a change of the mode and the beginning of a call, in either order", ()
     expect(await run.outcome).toEqual({ kind: "completed" });
   });
 
-  test("recorded after it was let in, the call goes on, and sees the new one", async () => {
+  test("a change recorded after the call was allowed does not stop it, and the call sees the new mode", async () => {
     const [begun, goOn] = [new Gate(), new Gate()];
     const seen: unknown[] = [];
     const execute: CallRequest["execute"] = async (call) => {
@@ -68,7 +68,7 @@ describe("a change of the mode and the beginning of a call, in either order", ()
     expect(await session.questions()).toEqual([]);
   });
 
-  test("what people were asked before it stands as it was asked", async () => {
+  test("a question keeps the mode in which it was asked", async () => {
     const done: unknown[] = [];
     const { belay, session } = await opened(
       calling({ approval: (_, { mode }) => mode === "ask", execute: () => void done.push("done") }),
@@ -84,7 +84,7 @@ describe("a change of the mode and the beginning of a call, in either order", ()
     expect(done).toEqual(["done"]);
   });
 
-  test("G3: a change that is not durable yet frees nothing, and one that is refused has never been", async () => {
+  test("G3: a change that is not durable yet has no effect, and neither has a refused one", async () => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
     const agent = moded(scriptedAgent(), "ask");
@@ -108,8 +108,8 @@ describe("a change of the mode and the beginning of a call, in either order", ()
   });
 });
 
-describe("what an agent says of its modes", () => {
-  test("the first is the one that holds, unless it names another; without any, every mode is refused", async () => {
+describe("the modes of an agent", () => {
+  test("start with its first one, or with the one it names; without modes, every mode is refused", async () => {
     const first = await opened(moded(() => "x"));
     expect(await first.belay.status()).toMatchObject({ modes: MODES, mode: "ask" });
     const none = await opened(() => "x");
@@ -120,9 +120,9 @@ describe("what an agent says of its modes", () => {
     await none.belay.close();
   });
 
-  test("a mode that was set under an agent that had it says nothing to one that has not", async () => {
+  test("may lack the mode that a session has from an earlier agent", async () => {
     const kept = faultyStore(new MemoryStore({ clock: manualClock() }));
-    // Both lives have the same store, and neither closes it.
+    // Both Belays use the same store, and neither closes it.
     kept.close = async () => {};
     const before = await opened(
       moded(() => "x"),

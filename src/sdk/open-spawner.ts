@@ -1,4 +1,5 @@
-// Where processes are started from: opened when the first one is wanted, or at once if an earlier life has left some.
+// The options of processes, and the spawner: opened for the first process, or at once if an earlier run of the
+// program left some.
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,40 +10,40 @@ import type { Mechanism, ProcessLimits, Profile, Spawner, Tier } from "../ports/
 import type { HiddenFiles } from "./hidden-files.ts";
 
 export interface ProcessesOptions {
-  /** Where commands begin; they may not begin outside of it. Default the working directory. */
+  /** The directory that commands must start in or below. Default: the working directory. */
   readonly workspace?: string;
-  /** For output and the ledger. Default beside the store's file, or a temporary directory. */
+  /** For output and the ledger. Default: beside the store's file, or a temporary directory. */
   readonly dir?: string;
-  /** Refuses to open if trees do not die at least this surely on this machine. */
+  /** Fail to open unless this containment tier, or a stronger one, is available. */
   readonly requireTier?: Tier;
-  /** This mechanism and no other. Default: the surest that passes its test. */
+  /** Use only this mechanism. Default: the strongest that passes its self-test. */
   readonly mechanism?: Mechanism;
-  /** What a process may see and touch, unless it is asked for otherwise. Default `contain` where that can be done. */
+  /** What a process may read and write by default. Default: `contain` where available. */
   readonly profile?: Profile;
-  /** Files and directories that no process sees, in any profile, where the tier is `namespace`. */
+  /** Files and directories that no process can see, in any profile, where the tier is `namespace`. */
   readonly hidden?: readonly string[];
   /**
-   * Files and directories that no process changes, renames or removes, in any profile, where the tier is `namespace`:
-   * code that the next start runs. A directory in which a process works is not one of them.
+   * Files and directories that no process can change, rename or remove, in any profile, where the tier is
+   * `namespace`: code that the next start runs. The working directory of a process cannot be one of them.
    */
   readonly readOnly?: readonly string[];
-  /** Names of variables that are let through from this program's environment. Nothing else is. */
+  /** The environment variables of this program that processes receive. They receive no others. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
   /**
-   * How long a process may take to clean up when it is stopped by itself. Stopped together with its call or session, it
-   * has the shorter of this and the grace period of the Belay. Default that of the Belay.
+   * The grace period of a process that is stopped alone. If its call or session is stopped, the shorter of this and
+   * Belay's grace period applies. Default: Belay's grace period.
    */
   readonly graceMs?: number;
-  /** A directory of cgroup v2 that was delegated to this program. */
+  /** A cgroup v2 directory that was delegated to this program. */
   readonly cgroup?: string;
-  /** One of your own, instead of all of the above: commands in a container, or on another machine. */
+  /** A spawner of your own, instead of all of the above: commands in a container, or on another machine. */
   readonly spawner?: Spawner;
 }
 
 export interface LazySpawner {
   readonly open: () => Promise<Spawner>;
-  /** Opened before anything else is: to end what is left, or because a tier is required. */
+  /** True: opened before anything else, to end leftover processes or because a tier is required. */
   readonly atOnce: boolean;
 }
 
@@ -63,27 +64,27 @@ export function lazySpawner(
   const workspace = resolve(given.workspace ?? ".");
   const open = async (): Promise<Spawner> => {
     const { openSpawner } = await import("../process/spawner.ts");
-    const place = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
+    const target = dir === undefined ? await mkdtemp(join(tmpdir(), "belay-")) : resolve(dir);
     const list = (): readonly string[] => hidden.list();
-    const spawner = await openSpawner({ ...given, hidden: list, dir: place, workspace, clock, onNotice });
+    const spawner = await openSpawner({ ...given, hidden: list, dir: target, workspace, clock, onNotice });
     const links = spawner.tier === "namespace" ? hidden.linkNotice() : undefined;
-    for (const text of [await reachOf(spawner), hidden.noticeFor(workspace), links]) {
+    for (const text of [await containmentWarning(spawner), hidden.noticeFor(workspace), links]) {
       if (text !== undefined) onNotice(text, true);
     }
-    return dir === undefined ? forgetful(spawner, place) : spawner;
+    return dir === undefined ? temporary(spawner, target) : spawner;
   };
   return { open, atOnce: given.requireTier !== undefined || (dir !== undefined && existsSync(dir)) };
 }
 
-/** What commands can reach of Belay, for a person. Undefined: nothing. */
-async function reachOf({ tier, mechanism }: Spawner): Promise<string | undefined> {
+/** A warning about what commands can reach of Belay. Undefined: nothing. */
+async function containmentWarning({ tier, mechanism }: Spawner): Promise<string | undefined> {
   const { tierWarning } = await import("../process/containment/attacks.ts");
   const { lookAtMachine } = await import("../process/containment/machine.ts");
   return tierWarning(tier, mechanism !== "unshare" || lookAtMachine().programs.mount !== undefined);
 }
 
-/** A store that forgets needs no output that is remembered. */
-function forgetful(spawner: Spawner, place: string): Spawner {
+/** Deletes the output with the spawner, because an in-memory store cannot refer to it later. */
+function temporary(spawner: Spawner, target: string): Spawner {
   return {
     tier: spawner.tier,
     mechanism: spawner.mechanism,
@@ -91,37 +92,37 @@ function forgetful(spawner: Spawner, place: string): Spawner {
     output: (id) => spawner.output(id),
     close: async () => {
       await spawner.close();
-      await rm(place, { recursive: true, force: true });
+      await rm(target, { recursive: true, force: true });
     },
   };
 }
 
 export function checkProcesses(given: ProcessesOptions): ProcessesOptions {
-  if (!isObject(given)) throw invalid("`processes` is an object.");
+  if (!isObject(given)) throw invalid("`processes` must be an object.");
   const { workspace, dir, requireTier, mechanism, profile, hidden, env, limits, ...others } = given;
   const { graceMs, cgroup, spawner, readOnly, ...rest } = others;
   rejectUnknown(rest, "`processes`");
   for (const [name, path] of Object.entries({ workspace, dir, cgroup })) {
-    if (path !== undefined && (typeof path !== "string" || path === "")) throw invalid(`\`${name}\` is a path.`);
+    if (path !== undefined && (typeof path !== "string" || path === "")) throw invalid(`\`${name}\` must be a path.`);
   }
-  if (spawner !== undefined && !isObject(spawner)) throw invalid("`spawner` is a spawner.");
+  if (spawner !== undefined && !isObject(spawner)) throw invalid("`spawner` must be a Spawner.");
   oneOf("requireTier", requireTier, ["namespace", "cgroup", "anchor", "group"]);
   oneOf("mechanism", mechanism, ["bubblewrap", "unshare", "cgroup", "anchor", "group"]);
   oneOf("profile", profile, ["none", "contain", "workspace"]);
-  if (limits !== undefined && !isObject(limits)) throw invalid("`limits` is an object of numbers.");
+  if (limits !== undefined && !isObject(limits)) throw invalid("`limits` must be an object of numbers.");
   if (graceMs !== undefined) checkMs(graceMs, "graceMs", 30_000);
   for (const [name, paths] of Object.entries({ hidden, readOnly })) {
     if (paths !== undefined && (!Array.isArray(paths) || paths.some((path) => typeof path !== "string")))
-      throw invalid(`\`${name}\` is a list of paths.`);
+      throw invalid(`\`${name}\` must be a list of paths.`);
   }
   const allow: unknown = isObject(env) ? (env.allow ?? []) : (env ?? []);
   if (!Array.isArray(allow) || allow.some((name) => typeof name !== "string")) {
-    throw invalid("`env.allow` is a list of names.");
+    throw invalid("`env.allow` must be a list of names.");
   }
   return given;
 }
 
 function oneOf(name: string, given: unknown, words: readonly string[]): void {
   if (given === undefined || words.some((word) => word === given)) return;
-  throw invalid(`\`${name}\` is one of ${words.map((word) => `"${word}"`).join(", ")}.`);
+  throw invalid(`\`${name}\` must be one of ${words.map((word) => `"${word}"`).join(", ")}.`);
 }

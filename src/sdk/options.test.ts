@@ -1,4 +1,4 @@
-// What is handed over besides the thing itself: mistakes are named, and nothing comes of them.
+// Options: mistakes are named, and have no effect.
 import { expect, test } from "vitest";
 import { logOf, openTestBelay } from "../../test/fixtures/belay.ts";
 import type { LiveCall, Turn } from "../ports/agent.ts";
@@ -38,7 +38,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
 };
 
 test.each(Object.keys(ASKS))(
-  "G3: %s with options that are none is refused in words, and leaves no trace",
+  "G3: %s with invalid options is refused with a message, and leaves no trace",
   async (name) => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
@@ -55,7 +55,7 @@ test.each(Object.keys(ASKS))(
   },
 );
 
-test.each(Object.keys(ASKS))("G3: %s refuses an option that it does not know", async (name) => {
+test.each(Object.keys(ASKS))("G3: %s refuses an unknown option", async (name) => {
   const { belay } = await openTestBelay();
   const session = await belay.createSession();
   const before = await logOf(session);
@@ -79,7 +79,7 @@ const INSIDE: Readonly<Record<string, Inside>> = {
   "call.processes.start()": (_, call, wild) => call.processes.start("x", wild),
 };
 
-test.each(Object.keys(INSIDE))("G3: %s refuses an option that it does not know", async (name) => {
+test.each(Object.keys(INSIDE))("G3: %s refuses an unknown option", async (name) => {
   const refusals: unknown[] = [];
   const act = async (turn: Turn): Promise<string> => {
     await turn.call("outer", {}, async (call) => {
@@ -95,7 +95,7 @@ test.each(Object.keys(INSIDE))("G3: %s refuses an option that it does not know",
   await belay.close();
 });
 
-test("a misspelt approval of a call is refused with what was meant, and the tool is not run", async () => {
+test("a misspelt approval of a call is refused with a suggestion, and the tool does not run", async () => {
   const begun: string[] = [];
   const wild = { aproval: true } as object;
   const { belay } = await openTestBelay({
@@ -128,7 +128,7 @@ const WRONG: Readonly<Record<string, Ask>> = {
   "events until a number aborts": (_, session) => session.events({ signal: 5 } as never).next(),
 };
 
-test.each(Object.keys(WRONG))("G3: %s is refused in words", async (name) => {
+test.each(Object.keys(WRONG))("G3: %s is refused with a message", async (name) => {
   const { belay } = await openTestBelay();
   const session = await belay.createSession();
   await expect((async () => WRONG[name]?.(belay, session, undefined as never))()).rejects.toMatchObject({
@@ -137,11 +137,11 @@ test.each(Object.keys(WRONG))("G3: %s is refused in words", async (name) => {
   await belay.close();
 });
 
-test("a store that lacks methods is refused, and named", async () => {
+test("a store that lacks methods is refused, and the error names them", async () => {
   const store = new MemoryStore({ clock: systemClock });
   const agent = (): string => "done";
   await expect(openBelay({ agent, store: {} as never })).rejects.toMatchObject({ code: "invalid" });
   const lacking = Object.assign(Object.create(store), { trim: undefined, close: undefined });
-  const message = "`store` is no store: it lacks `trim()`, `close()`.";
+  const message = "`store` is not a store: it lacks `trim()`, `close()`.";
   await expect(openBelay({ agent, store: lacking })).rejects.toMatchObject({ code: "invalid", message });
 });

@@ -1,4 +1,4 @@
-// Processes as a host and its tools meet them, with real children.
+// Processes of sessions and tools, with real children.
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ async function isSound(session: Session): Promise<void> {
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 }
 
-test("a start that fails leaves nothing behind of what processes need", async () => {
+test("a failed start leaves nothing behind of the process support", async () => {
   const place = mkdtempSync(join(tmpdir(), "belay-failed-start-"));
   const before = process.env.TMPDIR;
   process.env.TMPDIR = place;
@@ -49,8 +49,8 @@ test("a start that fails leaves nothing behind of what processes need", async ()
   }
 });
 
-describe("a command that is waited for", () => {
-  test("tells how it ended and what it said", async () => {
+describe("a foreground command", () => {
+  test("returns its exit and its output", async () => {
     let ran: CommandResult | undefined;
     const { belay } = await house({
       go: calls(async (call) => {
@@ -74,13 +74,13 @@ describe("a command that is waited for", () => {
     await isSound(session);
   });
 
-  test("a list of arguments is not read by a shell", async () => {
+  test("given as a list of arguments is not run by a shell", async () => {
     const { belay } = await house({ go: calls((call) => call.processes.run(["echo", "$HOME; `id`"])) });
     const session = await belay.createSession();
     expect(await session.prompt("go").text()).toContain("$HOME; `id`\\n");
   });
 
-  test("a program that is not there is refused, and the call goes on", async () => {
+  test("that does not exist is refused, and the call continues", async () => {
     const { belay } = await house({
       go: calls((call) => call.processes.run(["no-such-program"]).catch((error: unknown) => String(error))),
     });
@@ -95,7 +95,7 @@ describe("a command that is waited for", () => {
     await isSound(session);
   });
 
-  test("one that takes too long is stopped by its limit, and its output so far is kept", async () => {
+  test("that exceeds its time limit is stopped, and its output so far is kept", async () => {
     const { belay } = await house({
       go: calls((call) => call.processes.run("echo soon; sleep 600", { timeoutMs: 1_000 })),
     });
@@ -109,7 +109,7 @@ describe("a command that is waited for", () => {
     });
   });
 
-  test("one that takes too long to be waited for moves to the background, and reports back", async () => {
+  test("that exceeds its wait limit moves to the background, and reports its end", async () => {
     const { belay } = await house({
       go: calls(async (call) => {
         const ran = await call.processes.run("read line; echo $line", {
@@ -134,7 +134,7 @@ describe("a command that is waited for", () => {
   });
 });
 
-describe("G19: a tree ends with what it belongs to, and no other does", () => {
+describe("G19: a process tree ends with its owner, and with no other", () => {
   test("the cancel of a run ends the trees of its calls, not those in the background", {
     meta: { id: "G19/run-cancel-ends-trees" },
   }, async () => {
@@ -159,7 +159,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("the cancel of a call leaves its siblings alone", async () => {
+  test("the cancel of a call does not affect its siblings", async () => {
     const [one, other] = [mark(), mark()];
     const { belay } = await house({
       go: async (turn) => {
@@ -183,8 +183,8 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("G17: what a stopped command had said is kept with its call", async () => {
-    // Time enough for a busy machine: this is about what is kept, not about how soon.
+  test("G17: the output of a stopped command is kept with its call", async () => {
+    // Enough time for a busy machine: this test checks what is kept, not how soon.
     const { belay } = await house(
       { go: calls((call) => call.processes.run("echo partial; exec sleep 600")) },
       { graceMs: 20_000 },
@@ -204,7 +204,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("the cancel of a process leaves its call going", async () => {
+  test("the cancel of a process does not affect its call", async () => {
     const id = mark();
     const { belay } = await house({ go: calls((call) => call.processes.run(hostileTree(id))) });
     const session = await belay.createSession();
@@ -222,7 +222,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("G12: a process that is stopped alone is killed when `processes.graceMs` is over", async () => {
+  test("G12: a process that is stopped alone is killed after `processes.graceMs`", async () => {
     const { belay } = await house({}, { graceMs: 600_000, processes: { graceMs: 20 } });
     const session = await belay.createSession();
     const deaf = await session.processes.start("trap '' TERM; echo deaf; while :; do sleep 1; done");
@@ -231,7 +231,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     expect(await deaf.wait()).toMatchObject({ outcome: { kind: "cancelled" }, exit: { signal: "SIGKILL" } });
   });
 
-  test("a call that returns while its process goes on takes it along", async () => {
+  test("a call that returns while its process runs ends the process", async () => {
     const id = mark();
     const { belay } = await house({
       go: calls(async (call) => {
@@ -246,7 +246,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("closing a session ends what goes on in its background, and nothing can be started any more", {
+  test("closing a session ends its background processes, and no process can start afterwards", {
     meta: { id: "G19/session-close-ends-trees" },
   }, async () => {
     const id = mark();
@@ -262,7 +262,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await isSound(session);
   });
 
-  test("a session cancel can leave the background going", async () => {
+  test("a session cancel can keep background processes", async () => {
     const { belay } = await house();
     const session = await belay.createSession();
     const child = await session.processes.start(["sleep", mark()]);
@@ -272,7 +272,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     await child.wait();
   });
 
-  test("a shutdown ends all of them, and says so in the log", { meta: { id: "G19/shutdown-ends-trees" } }, async () => {
+  test("a shutdown ends all processes, and records that", { meta: { id: "G19/shutdown-ends-trees" } }, async () => {
     const id = mark();
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
@@ -282,7 +282,7 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
     expect(marked(id)).toEqual([]);
   });
 
-  test("a tool that does not listen is given up, and its tree is dead all the same", async () => {
+  test("a tool that ignores its signal is abandoned, and its tree is ended all the same", async () => {
     const id = mark();
     const { belay } = await house({
       go: calls(async (call) => {
@@ -299,8 +299,8 @@ describe("G19: a tree ends with what it belongs to, and no other does", () => {
   });
 });
 
-describe("G22: a background process reports once", () => {
-  test("a waiter that got the result is told it, and nobody is told again", async () => {
+describe("G22: a background process is reported once", () => {
+  test("a waiter that got the result is the report, and no turn reports it again", async () => {
     const { belay } = await house({
       go: calls(async (call) => {
         const child = await call.processes.start("echo done");
@@ -314,7 +314,7 @@ describe("G22: a background process reports once", () => {
     await isSound(session);
   });
 
-  test("a waiter that was stopped was not told: the next turn is", async () => {
+  test("if its waiter was stopped, the next turn reports it", async () => {
     const waiting = gate();
     const { belay } = await house({
       go: calls(async (call) => {
@@ -339,7 +339,7 @@ describe("G22: a background process reports once", () => {
     await isSound(session);
   });
 
-  test("`silent` only leaves its end in the log; a cancelled one feeds nothing, and keeps its output", async () => {
+  test("`silent` only records its end; a cancelled process reports nothing, and keeps its output", async () => {
     const { belay } = await house({
       next: async (turn) => JSON.stringify((await turn.transcript()).filter(({ role }) => role === "note")),
     });
@@ -356,7 +356,7 @@ describe("G22: a background process reports once", () => {
 });
 
 describe("a restart", () => {
-  test("what a shutdown has ended stays ended, and the log tells how", async () => {
+  test("processes ended by a shutdown stay ended, with their outcome in the log", async () => {
     const dir = mkdtempSync(join(tmpdir(), "belay-test-"));
     try {
       const file = join(dir, "belay.db");
@@ -376,8 +376,8 @@ describe("a restart", () => {
   });
 });
 
-describe("a handle", () => {
-  test("writes to it, ends its input, and reads by offset", async () => {
+describe("a process handle", () => {
+  test("writes to the process, ends its input, and reads by offset", async () => {
     const { belay } = await house();
     const session = await belay.createSession();
     const child = await session.processes.start(["cat"], { stdin: "open" });
@@ -390,7 +390,7 @@ describe("a handle", () => {
     await expect(child.write("more")).rejects.toMatchObject({ code: "conflict" });
   });
 
-  test("a wait with a limit says when the limit came first", async () => {
+  test("reports a wait that reached its limit", async () => {
     const { belay } = await house();
     const session = await belay.createSession();
     const child = await session.processes.start(["sleep", mark()]);
@@ -399,7 +399,7 @@ describe("a handle", () => {
     expect(await child.wait()).toMatchObject({ outcome: { kind: "cancelled" } });
   });
 
-  test("of another session, or of nothing, is not found", async () => {
+  test("of another session, or of an unknown process, is not found", async () => {
     const { belay } = await house();
     const [one, other] = [await belay.createSession(), await belay.createSession()];
     const child = await one.processes.start("true");
@@ -409,7 +409,7 @@ describe("a handle", () => {
     await child.wait();
   });
 
-  test("bad options are refused, and leave no trace", async () => {
+  test("refuses bad options, and leaves no trace", async () => {
     const { belay } = await house();
     const session = await belay.createSession();
     const bad: readonly [unknown, unknown][] = [

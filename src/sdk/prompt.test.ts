@@ -1,4 +1,4 @@
-// Prompting, as a user of the library does it: acceptance, keys, deliveries, the queue, and bad input.
+// Prompting through the library: acceptance, keys, deliveries, the queue, and bad input.
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { gate, openTestBelay, waits } from "../../test/fixtures/belay.ts";
@@ -7,7 +7,7 @@ import type { Session } from "./session.ts";
 const heads = async (session: Session): Promise<number> => (await session.explain()).asOf;
 
 describe("idempotency keys", () => {
-  test("G2: two requests under one key that race are one run", {
+  test("G2: two concurrent requests under one key are one run", {
     meta: { id: "G2/racing-requests-one-run" },
   }, async () => {
     const { belay, begun } = await openTestBelay();
@@ -20,7 +20,7 @@ describe("idempotency keys", () => {
     expect(begun).toEqual(["once"]);
   });
 
-  test("G35: programs that count from 1 do not meet under one key", async () => {
+  test("G35: programs that count keys from 1 do not share keys", async () => {
     const { belay } = await openTestBelay();
     const [none, ann, bob, tenants] = [
       {},
@@ -48,7 +48,7 @@ describe("idempotency keys", () => {
     expect(begun.filter((text) => text === "once")).toHaveLength(1);
   });
 
-  test("G2: the same key for another prompt is a conflict, and leaves nothing", {
+  test("G2: the same key with another prompt is a conflict, and leaves no trace", {
     meta: { id: "G2/key-conflict-leaves-nothing" },
   }, async () => {
     const { belay, began } = await openTestBelay({ once: waits });
@@ -61,7 +61,7 @@ describe("idempotency keys", () => {
     await first.cancel({ waitMs: 1000 });
   });
 
-  test("G2: the same prompt, whose data was built anew in another order, is the same request", async () => {
+  test("G2: the same prompt with its data in another order is the same request", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const first = session.prompt({ text: "go", data: { a: 1, b: [{ c: 2, d: 3 }] } }, { key: "k" });
@@ -72,7 +72,7 @@ describe("idempotency keys", () => {
     expect(await session.post({ kind: "result", text: "x", data: { b: 2, a: 1 } }, { key: "p" })).toEqual(posted);
   });
 
-  test("G2: the same key for a session with another title is a conflict", async () => {
+  test("G2: the same key with another session title is a conflict", async () => {
     const { belay } = await openTestBelay();
     const [a, b] = await Promise.all([1, 2].map(() => belay.createSession({ key: "s", title: "one \ud800" })));
     expect(a?.id).toBe(b?.id);
@@ -82,7 +82,7 @@ describe("idempotency keys", () => {
     expect(await belay.sessions()).toHaveLength(1);
   });
 
-  test("a session made twice under one key is one session", async () => {
+  test("a session created twice under one key is one session", async () => {
     const { belay } = await openTestBelay();
     const [a, b] = await Promise.all([belay.createSession({ key: "s" }), belay.createSession({ key: "s" })]);
     expect(a.id).toBe(b.id);
@@ -90,8 +90,8 @@ describe("idempotency keys", () => {
   });
 });
 
-describe("one at a time", () => {
-  test("G4: runs start in the order of acceptance, each after the end of the one before, whatever it was", async () => {
+describe("one run at a time", () => {
+  test("G4: runs start in the order of acceptance, each after the end of the previous one", async () => {
     const { belay, begun, began } = await openTestBelay({ bad: () => Promise.reject(new Error("no")), slow: waits });
     const session = await belay.createSession();
     const runs = ["bad", "slow", "good"].map((text) => session.prompt(text));
@@ -102,7 +102,7 @@ describe("one at a time", () => {
     expect(begun).toEqual(["bad", "slow", "good"]);
   });
 
-  test("G16: a waiter on one run is released when that one ends, not when the next does", async () => {
+  test("G16: a waiter on one run resolves when that run ends, not when the next does", async () => {
     const { belay } = await openTestBelay({ b: waits });
     const session = await belay.createSession();
     const [a, b] = [session.prompt("a"), session.prompt("b")];
@@ -122,7 +122,7 @@ describe("one at a time", () => {
 });
 
 describe("deliveries", () => {
-  test("G5: a steer is taken into the live run, with an identity and an outcome of its own", async () => {
+  test("G5: a steer joins the live run, with its own id and outcome", async () => {
     const go = gate();
     const { belay, began } = await openTestBelay({
       work: async (turn) => {
@@ -140,7 +140,7 @@ describe("deliveries", () => {
     for (const steer of steers) expect(await steer.outcome).toEqual({ kind: "completed", into: run.id });
   });
 
-  test("G5: a steer that waits when a turn begins is handed to it by its first look", async () => {
+  test("G5: a steer that waits when a turn starts is in the turn's first takeSteers()", async () => {
     const go = gate();
     const seen: string[] = [];
     const { belay, began } = await openTestBelay({
@@ -161,7 +161,7 @@ describe("deliveries", () => {
     expect(seen).toEqual(["left"]);
   });
 
-  test("G5: a steer that finds no live run any more becomes a run of its own", {
+  test("G5: a steer without a live run becomes its own run", {
     meta: { id: "G5/late-steer-becomes-run" },
   }, async () => {
     const go = gate();
@@ -209,8 +209,8 @@ describe("deliveries", () => {
   });
 });
 
-describe("the queue belongs to the user", () => {
-  test("G6: list, edit, move, withdraw and steer, until they start", async () => {
+describe("the queue", () => {
+  test("G6: can be listed, edited, moved, withdrawn and steered until its runs start", async () => {
     const { belay, began, begun } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     const live = session.prompt("live");
@@ -229,7 +229,7 @@ describe("the queue belongs to the user", () => {
     expect(begun).toEqual(["live", "c", "a2", "d"]);
   });
 
-  test("G6: the queue is bounded, and says so", { meta: { id: "G6/full-queue-refuses" } }, async () => {
+  test("G6: is limited, and refuses more", { meta: { id: "G6/full-queue-refuses" } }, async () => {
     const { belay, began } = await openTestBelay({ live: waits });
     const session = await belay.createSession();
     session.prompt("live");
@@ -271,7 +271,7 @@ describe("bad input", () => {
     },
   );
 
-  test("G3: a prompt for a session that does not exist is refused, and makes none", async () => {
+  test("G3: a prompt for a session that does not exist is refused, and creates none", async () => {
     const { belay } = await openTestBelay();
     const run = belay.session("ses_nowhere").prompt("hello");
     await expect(run.accepted).rejects.toMatchObject({ code: "not_found" });
@@ -297,7 +297,7 @@ describe("bad input", () => {
     expect(await belay.sessions()).toEqual([]);
   });
 
-  test("a lone surrogate is made well-formed instead of breaking whoever reads it later", {
+  test("a lone surrogate in a prompt is replaced, so that the log is well-formed", {
     meta: { id: "prompt/lone-surrogate-replaced" },
   }, async () => {
     const { belay, begun } = await openTestBelay();
@@ -315,14 +315,14 @@ describe("bad input", () => {
   });
 });
 
-test("what an agent returns that is no result fails its run, not the worker", async () => {
+test("an invalid return value of an agent fails its run, not the worker", async () => {
   const { belay } = await openTestBelay({ odd: () => ({ text: 7 }) as never });
   const session = await belay.createSession();
   expect(await session.prompt("odd").outcome).toMatchObject({ kind: "failed", code: "invalid" });
   expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
 });
 
-describe("a prompt in a session of its own", () => {
+describe("a prompt that creates its own session", () => {
   test("is recorded together with its session, and covered by a cancel of the same tick", async () => {
     const { belay, begun } = await openTestBelay();
     const run = belay.prompt("one", { title: "by itself" });
@@ -339,7 +339,7 @@ describe("a prompt in a session of its own", () => {
     expect(await again.outcome).toEqual({ kind: "completed" });
   });
 
-  test("G2: the same key is the same session and the same run; other words under it are a conflict", async () => {
+  test("G2: with the same key is the same session and the same run; another prompt is a conflict", async () => {
     const { belay, begun } = await openTestBelay();
     const one = belay.prompt("once", { key: "k" });
     const two = belay.prompt("once", { key: "k" });
@@ -350,7 +350,7 @@ describe("a prompt in a session of its own", () => {
     expect(begun).toEqual(["once"]);
   });
 
-  test("G2: its key never names a session that was created under a key", async () => {
+  test("G2: has a key that never names a session created with that key", async () => {
     const { belay } = await openTestBelay();
     for (const tenant of [{}, { tenant: "acme" }]) {
       const ids = new Set([belay.prompt("x", { key: "x", ...tenant }).sessionId]);
@@ -360,7 +360,7 @@ describe("a prompt in a session of its own", () => {
     }
   });
 
-  test("G2: the same words under one key for a session with another title or directory are a conflict", async () => {
+  test("G2: with another title or directory under the same key is a conflict", async () => {
     const { belay, begun } = await openTestBelay();
     const [title, cwd] = ["one", resolve("src")];
     const first = belay.prompt("once", { key: "k", title, cwd });
@@ -373,7 +373,7 @@ describe("a prompt in a session of its own", () => {
     expect(begun).toEqual(["once"]);
   });
 
-  test("G3: refused by a Belay that closes, it leaves nothing", async () => {
+  test("G3: leaves no trace when a closing Belay refuses it", async () => {
     const { belay } = await openTestBelay();
     await belay.close();
     await expect(belay.prompt("late").accepted).rejects.toMatchObject({ code: "shutting_down" });

@@ -1,4 +1,4 @@
-// Approvals and questions, as the people who answer them meet them.
+// Approvals and questions, and the answers to them.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { type Belay, openBelay } from "./belay.ts";
 import type { BelayOptions } from "./belay-options.ts";
 import type { Session } from "./session.ts";
 
-/** A turn that asks for these calls, and a turn that says how they ended. */
+/** A turn that makes these calls, and a turn that reports how they ended. */
 function callsThenTells(calls: readonly CallRequest[]): Agent {
   const agent: Agent = async (turn) => {
     if (turn.spent.turns === 0) return { calls };
@@ -44,7 +44,7 @@ const write = (done: Json[]): CallRequest => ({
 });
 
 describe("an approval", () => {
-  test("is asked for with the exact bytes, and what was approved is what is carried out", async () => {
+  test("shows the exact input, and the approved input is what runs", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const run = session.prompt("go");
@@ -68,7 +68,7 @@ describe("an approval", () => {
     expect(done).toEqual([{ path: "a", text: "b" }]);
   });
 
-  test("what a hook puts in place of the input is what is shown, approved and carried out", async () => {
+  test("shows, approves and runs the input that a hook put in place of the original", async () => {
     const done: Json[] = [];
     const hooks: Hooks = { beforeCall: () => ({ kind: "allow", input: { path: "safe" } }) };
     const { belay, session } = await open(callsThenTells([write(done)]), { hooks });
@@ -79,7 +79,7 @@ describe("an approval", () => {
     await expect.poll(() => done).toEqual([{ path: "safe" }]);
   });
 
-  test("denied: the call is not carried out, the model is told by whom and why, and goes on", async () => {
+  test("that is denied: the call does not run, and the model receives by whom and why, and continues", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const run = session.prompt("go");
@@ -90,7 +90,7 @@ describe("an approval", () => {
     expect(done).toEqual([]);
   });
 
-  test("is answered once: of two answers in one tick the first counts, and the second is told so", async () => {
+  test("is answered once: of two answers in one tick the first counts, and the second is refused", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const run = session.prompt("go");
@@ -107,7 +107,7 @@ describe("an approval", () => {
     expect(done).toEqual([]);
   });
 
-  test("for the whole session is remembered by its scope, and not asked for again", async () => {
+  test("for the whole session is remembered by its scope, and not requested again", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const first = session.prompt("go");
@@ -122,7 +122,7 @@ describe("an approval", () => {
     await other.cancel({ waitMs: 5000 });
   });
 
-  test("nobody answers: at its deadline it is denied, and says so", {
+  test("without an answer is denied at its deadline, with that reason", {
     meta: { id: "G33/unanswered-approval-expires" },
   }, async () => {
     const done: Json[] = [];
@@ -137,7 +137,7 @@ describe("an approval", () => {
     expect(done).toEqual([]);
   });
 
-  test("is taken back: the call that waits for it is stopped, and the model is reminded", async () => {
+  test("that is cancelled stops its call, and the model gets a reminder", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const run = session.prompt("go");
@@ -150,7 +150,7 @@ describe("an approval", () => {
     expect(done).toEqual([]);
   });
 
-  test("a prompt that interrupts closes it, and its run never carries the call out", async () => {
+  test("is closed by a prompt that interrupts, and its call never runs", async () => {
     const done: Json[] = [];
     const { belay, session } = await open(callsThenTells([write(done)]));
     const run = session.prompt("go");
@@ -166,7 +166,7 @@ describe("an approval", () => {
   });
 
   for (const mode of ["park", "crash"] as const) {
-    test(`G25: survives a ${mode}: it can still be answered, and the call is carried out once`, async () => {
+    test(`G25: survives a ${mode}: it can still be answered, and the call runs once`, async () => {
       const folder = await mkdtemp(join(tmpdir(), "belay-"));
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
       const done: Json[] = [];
@@ -174,10 +174,10 @@ describe("an approval", () => {
       const before = await open(callsThenTells([write(done)]), { store });
       const run = before.session.prompt("go");
       const [question] = await asked(before.session);
-      // A shutdown with no time at all leaves the run as a crash would.
+      // A shutdown without any time leaves the run as a crash would.
       await before.belay.close(mode === "park" ? {} : { limitMs: 0 });
       const belay = await openBelay({ agent: callsThenTells([write(done)]), store });
-      // In front of the removal of its file: what is registered last is called first.
+      // Before the removal of its file: what is registered last is called first.
       onTestFinished(async () => {
         await belay.close();
       });
@@ -193,7 +193,7 @@ describe("an approval", () => {
 });
 
 describe("a question", () => {
-  test("several at once, each answered by itself, in any order", async () => {
+  test("several at once are answered separately, in any order", async () => {
     const asks = (text: string): CallRequest => ({
       name: text,
       input: null,
@@ -212,7 +212,7 @@ describe("a question", () => {
     expect(JSON.parse(await run.text())).toMatchObject([{ result: { value: "yes" } }, { result: { value: "no" } }]);
   });
 
-  test("of a turn: a cancel of the run ends it in the same tick", {
+  test("of a turn ends in the tick of a cancel of its run", {
     meta: { id: "G13/cancel-ends-open-question" },
   }, async () => {
     const heard: unknown[] = [];
@@ -251,7 +251,7 @@ describe("a question", () => {
     });
   });
 
-  test("what nobody asked is unknown, and bad answers leave no trace", async () => {
+  test("that does not exist is unknown, and bad answers leave no trace", async () => {
     const { belay } = await open(() => "");
     expect(await belay.questions.answer("ask_none.1", 1)).toEqual({ kind: "unknown" });
     await expect(belay.questions.allow("run_1")).rejects.toThrow("begins with");
@@ -260,7 +260,7 @@ describe("a question", () => {
 });
 
 describe("hooks", () => {
-  test("a hook that denies, throws or hangs keeps the call from being carried out, and says so", async () => {
+  test("a hook that denies, throws or hangs prevents the call, with that reason", async () => {
     const done: Json[] = [];
     const clock = manualClock();
     const notices: unknown[] = [];
@@ -292,7 +292,7 @@ describe("hooks", () => {
     expect(done).toEqual([]);
   });
 
-  test("what happens is told once each, and a hook that hangs holds up nothing", async () => {
+  test("each event is reported once, and a hook that hangs delays nothing", async () => {
     const heard: unknown[] = [];
     const hear =
       (what: string) =>
@@ -349,7 +349,7 @@ describe("a run's limits", () => {
     await clock.advance(5_000);
   });
 
-  test("an agent that stops its own run ends as cancelled by policy, and its text is kept", async () => {
+  test("an agent that stops its own run ends it as cancelled by policy, with its text", async () => {
     const { session } = await open(async ({ emit, stop }) => {
       emit("so far");
       await stop("The budget is used up.");
@@ -365,7 +365,7 @@ describe("a run's limits", () => {
 });
 
 describe("the inbox", () => {
-  test("what is posted waits for the next turn, is heard once, and is not taken for a prompt", async () => {
+  test("a posted item waits for the next turn, is delivered once, and is not a prompt", async () => {
     const heard: string[][] = [];
     const { session } = await open(async (turn) => {
       const messages = await turn.transcript();
@@ -382,7 +382,7 @@ describe("the inbox", () => {
     ]);
   });
 
-  test("what arrives while a turn compacts is heard by that turn: steers and posts alike", async () => {
+  test("steers and posts that arrive while a turn compacts are delivered to that turn", async () => {
     const compacting = gate();
     const goOn = gate();
     const heard: string[] = [];

@@ -11,7 +11,7 @@ import { faultyStore } from "../testing/faulty-store.ts";
 import { manualClock } from "../testing/manual-clock.ts";
 import type { Session } from "./session.ts";
 
-/** A session with so many runs, each with an answer. */
+/** A session with this many runs, each with an answer. */
 async function talked(session: Session, runs: number): Promise<void> {
   for (let index = 1; index <= runs; index += 1) await session.prompt(`run ${index}`).outcome;
 }
@@ -21,7 +21,7 @@ async function compact(turn: Turn): Promise<string> {
   return "compacted";
 }
 
-/** What another life of the same log finds: nothing of the conversation is in memory. */
+/** What a new Belay on the same log finds: nothing of the conversation is in memory. */
 const lastingStore = (): MemoryStore =>
   Object.assign(new MemoryStore({ clock: manualClock() }), { close: async () => {} });
 
@@ -36,7 +36,7 @@ function reader(): { readonly look: (turn: Turn) => Promise<string>; readonly se
 }
 
 describe("trim()", () => {
-  test("removes events of a log that is shorter than 256 events, and says how many", async () => {
+  test("removes events of a log with fewer than 256 events, and returns how many", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
     await talked(session, 3);
@@ -47,7 +47,7 @@ describe("trim()", () => {
     expect((await session.row()).head).toBeGreaterThan(head);
   });
 
-  test("G1: says which run keeps it from removing more", async () => {
+  test("G1: names the run that limits what it removes", async () => {
     const { belay, began } = await openTestBelay({ wait: waits });
     const session = await belay.createSession();
     await talked(session, 2);
@@ -69,7 +69,7 @@ describe("trim()", () => {
     expect(oldest?.settledAt).toBe((newest?.acceptedAt ?? 0) - 1);
   });
 
-  test("G17: a model that has made a summary keeps it, and everything since", async () => {
+  test("G17: keeps a model's summary, and everything since", async () => {
     const { look, seen } = reader();
     const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
@@ -89,7 +89,7 @@ describe("trim()", () => {
     expect(seen().some((one) => one.role === "note")).toBe(false);
   });
 
-  test("G17: a session that an earlier version has stored keeps its summary", async () => {
+  test("G17: keeps the summary of a session that an earlier version has stored", async () => {
     const { look, seen } = reader();
     const store = lastingStore();
     const { belay } = await openTestBelay({ compact }, { store });
@@ -99,7 +99,7 @@ describe("trim()", () => {
     const summarised = await run.accepted;
     await talked(session, SNAPSHOT_EVENTS / 4);
     await belay.close();
-    // Its snapshot does not say where the summary stands.
+    // Its snapshot does not contain the position of the summary.
     const load = store.load.bind(store);
     store.load = async (id) => {
       const loaded = await load(id);
@@ -115,7 +115,7 @@ describe("trim()", () => {
     expect(seen()[1]).toMatchObject({ role: "summary", text: "the user's name is Ada" });
   });
 
-  test("G17: a model without a summary begins with a whole run, and is told of the removal", async () => {
+  test("G17: a model without a summary starts with a whole run, and is informed of the removal", async () => {
     const { look, seen } = reader();
     const { belay } = await openTestBelay({ look });
     const session = await belay.createSession();
@@ -132,7 +132,7 @@ describe("trim()", () => {
     expect(seen()[0]).toMatchObject({ item: { text: expect.stringContaining("were removed") } });
   });
 
-  test("G30: the text of a run that was removed is an error, not an empty text", async () => {
+  test("G30: the text of a removed run is an error, not an empty text", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const run = session.prompt("hello");
@@ -147,7 +147,7 @@ describe("trim()", () => {
 });
 
 describe("delete()", () => {
-  test("stops what is going on, and leaves nothing of the session", async () => {
+  test("stops running work, and removes everything of the session", async () => {
     const { belay, began } = await openTestBelay({ wait: waits });
     const session = await belay.createSession({ id: "ses_gone" });
     const done = session.prompt("hello", { key: "k" });
@@ -165,7 +165,7 @@ describe("delete()", () => {
     expect(await belay.sessions()).toEqual([]);
   });
 
-  test("a session of the same name can be made again, and its keys are new", async () => {
+  test("allows a new session with the same id, whose keys are new", async () => {
     const { belay, begun } = await openTestBelay();
     const session = await belay.createSession({ id: "ses_again" });
     await session.prompt("first", { key: "k" }).outcome;
@@ -176,7 +176,7 @@ describe("delete()", () => {
     expect(await again.transcript()).toHaveLength(2);
   });
 
-  test("G7: a cancel under a key that a deleted session of this name has used is carried out", async () => {
+  test("G7: a cancel under a key that a deleted session with this id had used is carried out", async () => {
     const { belay, began } = await openTestBelay({ wait: waits });
     const session = await belay.createSession({ id: "ses_build" });
     expect(await session.cancel({ key: "stop", prompts: ["job"] })).toMatchObject({ prompts: ["job"] });
@@ -188,7 +188,7 @@ describe("delete()", () => {
     expect(await run.outcome).toMatchObject({ kind: "cancelled" });
   });
 
-  test("G7: a prompt that is called behind it in the same tick is refused, and never runs", async () => {
+  test("G7: a later prompt of the same tick is refused, and never runs", async () => {
     const { belay, begun } = await openTestBelay();
     const session = await belay.createSession();
     await session.prompt("hello").outcome;
@@ -198,7 +198,7 @@ describe("delete()", () => {
     expect(begun).toEqual(["hello"]);
   });
 
-  test("ends those who follow the session", async () => {
+  test("ends the followers of the session", async () => {
     const { belay } = await openTestBelay();
     const session = await belay.createSession();
     const heard: string[] = [];
@@ -211,7 +211,7 @@ describe("delete()", () => {
     expect(heard).toContain("run.settled");
   });
 
-  test("a session whose code does not stop is closed, and deleted once its run was given up", async () => {
+  test("closes a session whose code does not stop, and deletes it once its run is abandoned", async () => {
     const { belay, began } = await openTestBelay({ deaf });
     const session = await belay.createSession();
     const run = session.prompt("deaf");
@@ -221,7 +221,7 @@ describe("delete()", () => {
   });
 });
 
-test("G40: a stop is answered between any two steps of a removal, and while one is under way", async () => {
+test("G40: a stop is answered between any two steps of a removal, and during one", async () => {
   const memory = new MemoryStore({ clock: manualClock() });
   const { upkeep } = memory;
   const steps: string[] = [];
@@ -248,7 +248,7 @@ describe("retention", () => {
   const days = 0.001;
   const DAYS_MS = days * 86_400_000;
 
-  test("removes old events of a session, whole runs, and keeps what is going on", async () => {
+  test("removes old events of a session in whole runs, and keeps running work", async () => {
     const clock = manualClock();
     const { belay, began } = await openTestBelay({ wait: waits }, { clock, retention: { perSession: { days } } });
     const session = await belay.createSession();
@@ -262,7 +262,7 @@ describe("retention", () => {
     expect(first).toEqual({ type: "gap", from: 1, to: (live?.acceptedAt ?? 0) - 1 });
   });
 
-  test("cuts a session back to its number of events", async () => {
+  test("reduces a session to its number of events", async () => {
     const clock = manualClock();
     const { belay } = await openTestBelay({}, { clock, retention: { perSession: { events: 50 } } });
     const session = await belay.createSession();
@@ -274,7 +274,7 @@ describe("retention", () => {
     expect(store?.events).toBeGreaterThanOrEqual(45);
   });
 
-  test("cuts a session back to its size", async () => {
+  test("reduces a session to its size", async () => {
     const clock = manualClock();
     const { belay } = await openTestBelay({}, { clock, retention: { perSession: { bytes: 5_000 } } });
     const session = await belay.createSession();
@@ -286,7 +286,7 @@ describe("retention", () => {
     expect(after).toBeLessThan(5_000 * 1.125 + 2_000);
   });
 
-  test("deletes the sessions in which nothing has happened for longest, and no busy one", async () => {
+  test("deletes the sessions that were idle for longest, and no busy one", async () => {
     const clock = manualClock();
     const { belay, began } = await openTestBelay({ wait: waits }, { clock, retention: { overall: { sessions: 2 } } });
     const busy = await belay.createSession({ id: "ses_busy" });
@@ -302,7 +302,7 @@ describe("retention", () => {
     expect((await belay.sessions()).map(({ id }) => id)).toEqual(["ses_busy", "ses_1"]);
   });
 
-  test("deletes sessions that were idle for too long, and those that are too much for the store", async () => {
+  test("deletes sessions that were idle for too long, or exceed the size of the store", async () => {
     const clock = manualClock();
     const { belay } = await openTestBelay({}, { clock, retention: { overall: { days, bytes: 20_000 } } });
     const old = await belay.createSession({ id: "ses_old" });
@@ -322,7 +322,7 @@ describe("retention", () => {
     expect((await belay.status()).store?.bytes).toBeLessThanOrEqual(20_000);
   });
 
-  test("says in the status what it has removed, and reports a store that refuses, once", async () => {
+  test("reports in the status what it has removed, and a store that refuses, once", async () => {
     const clock = manualClock();
     const notices: Notice[] = [];
     const store = faultyStore(new MemoryStore({ clock }));
@@ -341,7 +341,7 @@ describe("retention", () => {
     expect(rest).toEqual({ deletedSessions: 1, trouble: undefined });
   });
 
-  test("deletes no more sessions than are too many, after looks that the store refused", async () => {
+  test("deletes no more sessions than necessary after the store refused to list them", async () => {
     const clock = manualClock();
     const store = faultyStore(new MemoryStore({ clock }));
     const retention = { perSession: { events: 50 }, overall: { sessions: 3 } };

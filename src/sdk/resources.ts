@@ -1,4 +1,4 @@
-// What this program uses of the machine.
+// Resource usage of this program.
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { LOOP_DELAY_MS } from "../core/limits.ts";
@@ -29,7 +29,7 @@ export class ResourceMeter {
     this.#delay?.disable();
   }
 
-  /** The worst of the last minute or two, beyond what the measuring itself takes. */
+  /** The worst delay of the last one to two minutes, without the resolution of the measurement itself. */
   #loopDelay(): number | undefined {
     if (this.#delay === undefined) return undefined;
     const now = Math.max(0, this.#delay.max / 1e6 - RESOLUTION_MS);
@@ -45,7 +45,7 @@ export class ResourceMeter {
 
 const RESOLUTION_MS = 20;
 
-/** How many files and sockets are open. Undefined: this system does not say. */
+/** The number of open files and sockets. Undefined: the system does not report it. */
 function descriptors(): number | undefined {
   try {
     return readdirSync("/proc/self/fd").length;

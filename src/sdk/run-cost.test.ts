@@ -1,4 +1,4 @@
-// What a run costs, counted and not timed: it does not depend on how many runs its session has had.
+// The cost of a run, counted, not timed: it does not depend on the number of earlier runs in its session.
 import { expect, test } from "vitest";
 import { stage } from "../../test/fixtures/engine-processes.ts";
 import type { Turn } from "../ports/agent.ts";
@@ -11,7 +11,7 @@ interface Cost {
   readonly messages: number;
 }
 
-/** The cost of `SUMMARY_EVERY` runs of one session, behind so many others. */
+/** The cost of `SUMMARY_EVERY` runs of one session, after this many others. */
 async function costAfter(past: number): Promise<Cost> {
   let count = 0;
   let messages = 0;
@@ -38,7 +38,7 @@ async function costAfter(past: number): Promise<Cost> {
   return cost;
 }
 
-test("G33: run 10 and run 400 of a session take the same writes, reads and messages", async () => {
+test("G33: run 10 and run 400 of a session take the same number of writes, reads and messages", async () => {
   const early = await costAfter(SUMMARY_EVERY);
   expect(early.reads).toBeLessThanOrEqual(1);
   expect(await costAfter(400)).toEqual(early);

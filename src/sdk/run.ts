@@ -1,4 +1,4 @@
-// A run as its prompter holds it: acceptance, events, outcome, and the means to stop it, from the first tick on.
+// The handle of a run: acceptance, events, outcome and cancel, usable from the tick of the prompt.
 
 import { ControlError } from "../core/errors.ts";
 import { checkKey, checkMs, checkReason, optionsOf, rejectUnknown } from "../core/input.ts";
@@ -11,18 +11,18 @@ import { type CallId, type ProcessId, type RunId, type SessionId, sessionOf } fr
 import type { RunRow } from "../core/model/rows.ts";
 import { type RunResult, resultOf } from "../core/read/run-result.ts";
 import { runText, type TextOptions } from "../core/read/run-text.ts";
-import type { RunView } from "../core/read/run-view.ts";
+import { RunReader, type RunView } from "../core/read/run-view.ts";
 import type { Begun } from "../engine/acceptance.ts";
 import type { OnStop } from "../engine/cancels.ts";
 import type { Engine } from "../engine/engine.ts";
 import { OVER } from "../engine/log/follow.ts";
 import { unrecordedStop } from "../engine/log/pending-commands.ts";
+import { readAll } from "../engine/log/replay.ts";
 import { type Stop, Stoppable } from "../engine/log/stoppable-generator.ts";
 import { ignoreUnhandled, orLimit, ProcessHandle } from "../engine/process/process-handle.ts";
 import { gone } from "../engine/shutdown-errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AwaitedOutcome, CancelOptions, RunControl } from "../ports/control.ts";
-import { readRun } from "./read-run.ts";
 import { yieldEach } from "./yielding.ts";
 
 export class RunHandle implements RunControl {
@@ -48,23 +48,25 @@ export class RunHandle implements RunControl {
     );
   }
 
-  /** Usable at once. A prompt that repeats an idempotency key takes the first one's id when it is accepted. */
+  /**
+   * Available at once. A prompt that repeats an idempotency key takes the first prompt's run id when it is accepted.
+   */
   get id(): RunId {
     return this.#id;
   }
 
-  /** Resolves when the prompt is durable; rejects with a ControlError if it was refused, and then nothing happened. */
+  /** Resolves when the prompt is durable. Rejects with a ControlError if it was refused; then nothing was recorded. */
   get accepted(): Promise<Accepted> {
     return this.#accepted;
   }
 
-  /** Resolves with this run's own outcome, once it is durable. Rejects only if the prompt was refused. */
+  /** Resolves with this run's outcome once it is durable. Rejects only if the prompt was refused. */
   get outcome(): Promise<Outcome> {
-    this.#outcome ??= this.#accepted.then(({ runId }) => this.#await(runId));
+    this.#outcome ??= this.#accepted.then(({ runId }) => this.#outcomeOf(runId));
     return this.#outcome;
   }
 
-  /** As it stands. */
+  /** The run's current row. */
   async row(): Promise<RunRow> {
     const { runId } = await this.#accepted;
     const row = await this.#engine.store.run(runId);
@@ -72,7 +74,7 @@ export class RunHandle implements RunControl {
     return row;
   }
 
-  /** Stops this run and no other, also before its acceptance was answered. */
+  /** Stops this run and no other, even before it is accepted. */
   async cancel(options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     const { reason, waitMs, key, ...rest } = optionsOf(options, "cancel() of a run");
     rejectUnknown(rest, "cancel() of a run");
@@ -88,35 +90,36 @@ export class RunHandle implements RunControl {
     const id = this.#id;
     const receipt = await this.#engine.cancel.run(id, reason, once, onStop);
     if (receipt.kind !== "unknown") return receipt;
-    // A prompt that only repeats an earlier one stops that one's run; one that was refused stops nothing.
+    // A repeated prompt stops the run of the first one; a refused prompt stops nothing.
     const { runId } = await this.#accepted.catch(() => ({ runId: id }));
     if (runId === id) return receipt;
-    // The caller's own key stands for the stop by the first id; a repetition of both gets the same answers.
+    // The caller's key was used for the first id, so the second stop has a derived key; repeating the request repeats
+    // both.
     const key = once === undefined ? undefined : this.#engine.digest(`${once} ${runId}`);
     return this.#engine.cancel.run(runId, reason, key, onStop);
   }
 
-  /** The text of its last turn, once it has ended. With `{ all: true }` that of all its turns. */
+  /** The text of the last turn, once the run has ended. With `{ all: true }` the text of all turns. */
   text(options: TextOptions = {}): Promise<string> {
     const { all, ...rest } = optionsOf(options, "text()");
     rejectUnknown(rest, "text()");
     return runText(this.#events("without"), { all: all === true });
   }
 
-  /** Waits for its end, and resolves with its answer. Throws a RunError unless it completed. */
+  /** Waits for the end and resolves with the answer. Throws a RunError unless the run completed. */
   async result(): Promise<RunResult> {
     await this.outcome;
     const reader = await readRun(this.#engine, this.#id);
     return resultOf(reader.view, reader.text);
   }
 
-  /** What is known of it now: prompt, key, times, outcome, text, usage, calls. */
+  /** The current state: prompt, key, times, outcome, text, usage, calls. */
   async view(): Promise<RunView> {
     const { runId } = await this.#accepted;
     return (await readRun(this.#engine, runId)).view;
   }
 
-  /** Its events from acceptance to outcome, with deltas of the text as it comes. Ends after the outcome. */
+  /** The run's events from acceptance to outcome, with live text deltas. Ends after the outcome. */
   [Symbol.asyncIterator](): AsyncGenerator<Recorded | Delta | Gap, void> {
     return this.#events("with");
   }
@@ -126,7 +129,7 @@ export class RunHandle implements RunControl {
   }
 
   async *#follow(deltas: "with" | "without", stop: Stop): AsyncGenerator<Recorded | Delta | Gap, void> {
-    // From this very tick on, so that nothing of a run is missed that is over before its acceptance is heard of.
+    // Follows from this tick on, so that nothing is missed of a run that ends before its acceptance is reported.
     const after = this.#accepted.then(({ seq }) => seq - 1);
     const events = this.#engine.follow(this.sessionId, { after, signal: undefined, deltas });
     stop.onStop(() => void events.return());
@@ -136,7 +139,7 @@ export class RunHandle implements RunControl {
         if (await this.#endsWithin(event)) return;
       }
       if (!("runId" in event) || event.runId !== this.#id) continue;
-      // Whoever asks for the outcome later need not look it up.
+      // A later read of `outcome` needs no lookup.
       if (event.type === "run.settled") this.#outcome ??= Promise.resolve(event.outcome);
       yield event;
       if (event.type === "run.settled") return;
@@ -144,27 +147,47 @@ export class RunHandle implements RunControl {
     throw gone(this.#id);
   }
 
-  /** Whether the end itself is not kept any more: then nothing follows that could be waited for. */
+  /** Whether the run's end was removed by retention: then no event follows. */
   async #endsWithin(gap: Gap): Promise<boolean> {
     const { settledAt } = await this.row();
     return settledAt !== undefined && settledAt <= gap.to;
   }
 
-  async #await(runId: RunId): Promise<Outcome> {
+  async #outcomeOf(runId: RunId): Promise<Outcome> {
     const outcome = await this.#engine.outcome(runId);
     if (outcome === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
     return outcome;
   }
 }
 
-/** A handle on a run that was accepted earlier. `name`: the id or the key that it was looked up by. */
+/** A handle of a run that was accepted earlier. `name`: the id or the key it was looked up by. */
 export async function runHandle(engine: Engine, row: RunRow | undefined, name: string): Promise<RunHandle> {
   if (row === undefined) throw new ControlError("not_found", `There is no run ${name}.`);
   const accepted = Promise.resolve(await engine.standing(row));
   return new RunHandle(engine, { sessionId: row.session, runId: row.id, accepted });
 }
 
-/** The same for one call. */
+/** Reads one run from the log. */
+async function readRun(engine: Engine, runId: RunId): Promise<RunReader> {
+  for (;;) {
+    const row = await rowOf(engine, runId);
+    const reader = new RunReader(row);
+    for await (const event of readAll(engine.store, row.session, row.acceptedAt - 1)) {
+      reader.note(event);
+      if (event.seq === row.settledAt) break;
+    }
+    // The run may have settled meanwhile: the row and the events must agree.
+    if (row.settledAt !== undefined || (await rowOf(engine, runId)).phase === row.phase) return reader;
+  }
+}
+
+async function rowOf(engine: Engine, runId: RunId): Promise<RunRow> {
+  const row = await engine.store.run(runId);
+  if (row === undefined) throw new ControlError("not_found", `There is no run ${runId}.`);
+  return row;
+}
+
+/** Waits for the end of one call. */
 export async function waitForCall(
   engine: Engine,
   callId: CallId,
@@ -174,10 +197,10 @@ export async function waitForCall(
   if (receipt.kind !== "stopping") return receipt;
   const waitMs = limit.leftMs ?? CALL_WAIT_MS;
   const outcome = waitMs === 0 ? undefined : await callOutcome(engine, callId, waitMs);
-  return { ...receipt, ended: outcome === undefined ? limit.reached : settledLike(outcome) };
+  return { ...receipt, ended: outcome === undefined ? limit.reached : settledWith(outcome) };
 }
 
-/** How a call ended, if it does within `waitMs`. */
+/** The outcome of a call, if it ends within `waitMs`. */
 async function callOutcome(engine: Engine, callId: CallId, waitMs: number): Promise<Outcome | undefined> {
   const stop = new AbortController();
   const cancelTimer = engine.clock.after(waitMs, () => stop.abort(OVER));
@@ -212,12 +235,12 @@ async function waitForProcess(
 ): Promise<CancelReceipt & AwaitedOutcome> {
   const handle = new ProcessHandle(engine.handles, id, sessionOf(id), engine.handles.gate);
   const result = await handle.wait({ limitMs: limit.leftMs ?? CALL_WAIT_MS });
-  return { ...receipt, ended: result === undefined ? limit.reached : settledLike(result.outcome) };
+  return { ...receipt, ended: result === undefined ? limit.reached : settledWith(result.outcome) };
 }
 
-const settledLike = (outcome: Outcome) => ({ kind: "settled", outcome }) as const;
+const settledWith = (outcome: Outcome) => ({ kind: "settled", outcome }) as const;
 
-/** The processes a cancel of their session covers. */
+/** Waits for the processes that a cancel of their session covers. */
 export async function waitForAll(
   engine: Engine,
   covered: readonly CoveredProcess[] | undefined,
@@ -232,11 +255,11 @@ export async function waitForAll(
   );
 }
 
-/** Before anything is stopped: a cancel that is refused has stopped nothing. */
+/** Validated before anything is stopped: a cancel that is refused has stopped nothing. */
 export const checkWait = (waitMs: number | undefined): number | undefined =>
   waitMs === undefined ? undefined : checkMs(waitMs, "waitMs", WAIT_MS_MAX);
 
-/** Adds what became of it, if the caller wants to wait and there is something to wait for. */
+/** Adds the outcome, if the caller wants to wait and there is something to wait for. */
 export async function waitFor(
   engine: Engine,
   runId: RunId,
@@ -246,10 +269,10 @@ export async function waitFor(
   const { leftMs } = limit;
   if (leftMs === undefined || receipt.kind !== "stopping") return receipt;
   const outcome = await orLimit(engine.clock, engine.outcome(runId), { limitMs: leftMs });
-  return { ...receipt, ended: outcome === undefined ? limit.reached : settledLike(outcome) };
+  return { ...receipt, ended: outcome === undefined ? limit.reached : settledWith(outcome) };
 }
 
-/** The `waitMs` of one cancel: from its call on, for the receipt and for the end of what it stops. */
+/** The `waitMs` of one cancel, counted from the call, for the receipt and for the end of the work. */
 export class WaitLimit {
   readonly #clock: Clock;
   readonly #waitMs: number | undefined;
@@ -261,7 +284,7 @@ export class WaitLimit {
     this.#since = clock.elapsed();
   }
 
-  /** What is left of it. Undefined: the caller gave none. */
+  /** The remaining time. Undefined: the caller gave no limit. */
   get leftMs(): number | undefined {
     if (this.#waitMs === undefined) return undefined;
     return Math.max(0, Math.ceil(this.#waitMs - (this.#clock.elapsed() - this.#since)));
@@ -271,16 +294,16 @@ export class WaitLimit {
     return { kind: "limit", waitMs: this.#waitMs ?? CALL_WAIT_MS };
   }
 
-  /** The receipt, if the store records the stop in time. `send` reports when something is being stopped. */
+  /** The receipt, if the store records the stop in time. `send` reports when a stop is being carried out. */
   async receipt<R extends object>(send: (onStop: OnStop) => Promise<R>): Promise<R> {
     let isCarriedOut = false;
-    const coming = send(() => {
+    const pending = send(() => {
       isCarriedOut = true;
     });
-    // With 0 the caller wants the receipt, and not to wait for the end.
-    if (this.#waitMs === undefined || this.#waitMs === 0) return coming;
+    // With 0 the caller wants the receipt without waiting for the end.
+    if (this.#waitMs === undefined || this.#waitMs === 0) return pending;
     const limitMs = Math.max(this.#waitMs, RECEIPT_MS_MIN);
-    const receipt = await orLimit(this.#clock, coming, { limitMs });
+    const receipt = await orLimit(this.#clock, pending, { limitMs });
     if (receipt !== undefined) return receipt;
     const late = new ControlError("unavailable", `The store has not answered within ${limitMs} ms.`);
     throw isCarriedOut ? unrecordedStop(late) : late;

@@ -1,4 +1,4 @@
-// The processes of a session, as its host meets them: start one in the background, find one again, see what goes on.
+// The processes of a session: start one in the background, find and list them.
 
 import { ControlError } from "../core/errors.ts";
 import { checkLimit, invalid, optionsOf, rejectUnknown } from "../core/input.ts";
@@ -25,7 +25,7 @@ export class SessionProcesses implements ProcessesControl {
     this.#session = session;
   }
 
-  /** Starts a command that lives as long as the session. When it ends by itself, the session is told once. */
+  /** Starts a command that lives as long as the session. When it exits, the model receives one notice. */
   async start(command: CommandLine, options: StartOptions = {}): Promise<ProcessHandle> {
     const checked = checkCommand(command);
     const { feedback = "next-turn", ...rest } = checkStart(options);
@@ -35,22 +35,22 @@ export class SessionProcesses implements ProcessesControl {
     return new ProcessHandle(handles, live.id, this.#session, handles.gate);
   }
 
-  /** Any process of this session, also one that has ended. */
+  /** Any process of this session, running or ended. */
   get(id: string): Promise<ProcessHandle> {
     const { handles } = this.#engine;
     return findProcess(handles, this.#session, id, handles.gate);
   }
 
-  /** Those that are going on. */
+  /** The running processes. */
   async list(): Promise<readonly ProcessInfo[]> {
     return this.#engine.processes.list(await this.#lane());
   }
 
-  /** All there have been, newest first. */
+  /** All processes there have been, newest first. */
   async history(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly ProcessRow[]> {
     const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = optionsOf(page, "history()");
     rejectUnknown(rest, "history()");
-    if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
+    if (!Number.isInteger(before) || before < 0) throw invalid("`before` must be a position in the log.");
     await this.#lane();
     return this.#engine.store.processes(this.#session, { before, limit: checkLimit(limit) });
   }

@@ -1,4 +1,4 @@
-// A session as its users hold it: prompts in, events out, and a queue that belongs to them.
+// A session: prompts in, events out, and its queue.
 
 import { ControlError } from "../core/errors.ts";
 import {
@@ -75,7 +75,7 @@ export class Session implements SessionControl {
     this.processes = new SessionProcesses(engine, id);
   }
 
-  /** As it stands. */
+  /** The session's current row. */
   async row(): Promise<SessionRow> {
     const row = await this.#engine.store.session(this.id);
     if (row === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
@@ -83,8 +83,8 @@ export class Session implements SessionControl {
   }
 
   /**
-   * Registers a prompt in this very tick and hands back its run. A cancel that follows covers it; one that came before
-   * does not. Throws for input that could never be accepted.
+   * Registers a prompt in this tick and returns its run. A later cancel covers it; an earlier one does not. Throws
+   * for input that could never be accepted.
    */
   prompt(prompt: string | Prompt, options: PromptOptions = {}): RunHandle {
     const { delivery, key, actor, ...rest } = optionsOf(options, "prompt()");
@@ -95,8 +95,8 @@ export class Session implements SessionControl {
   }
 
   /**
-   * Stops everything accepted before, and nothing accepted after; also what goes on in the background, unless that is
-   * to be kept. An idle session is left as it is.
+   * Stops everything accepted before, and nothing accepted after. Stops background processes too, unless they are to
+   * be kept. An idle session stays unchanged.
    */
   async cancel(options: SessionCancelOptions = {}): Promise<SessionReceipt> {
     const { stop, once, waitMs } = checkSessionStop(options, "cancel()");
@@ -113,29 +113,29 @@ export class Session implements SessionControl {
     return { ...receipt, runs, ...(processes === undefined ? {} : { processes }) };
   }
 
-  /** Stops the run of the prompt that was given this key, also while it is still being accepted. */
+  /** Stops the run of the prompt that was sent with this key, even while it is still being accepted. */
   cancelPrompt(key: string, options: PromptCancelOptions = {}): Promise<PromptReceipt> {
     const { reason, key: once, early = false, actor, ...rest } = optionsOf(options, "cancelPrompt()");
     rejectUnknown(rest, "cancelPrompt()");
     const [named] = checkKeys([key]);
     if (named === undefined) throw invalid("cancelPrompt() takes the key of a prompt.");
-    if (typeof early !== "boolean") throw invalid("`early` is true or false.");
+    if (typeof early !== "boolean") throw invalid("`early` must be true or false.");
     const stop = { key: named, reason: checkReason(reason), ...(early ? { prompts: [named] } : {}) };
     return this.#engine.cancel.prompt(this.id, { ...stop, ...checkSender(actor) }, checkKey(once));
   }
 
-  /** One call of this session, by our id or by the model's own. Rejects with `not_found`. */
+  /** One call of this session, by Belay's id or by the model's own. Rejects with `not_found`. */
   async call(id: string): Promise<CallView> {
     await this.#lane();
     return sessionCall(this.#engine, this.id, checkNote(id));
   }
 
-  /** Stops one call of this session, by our id or by the model's own. */
+  /** Stops one call of this session, by Belay's id or by the model's own. */
   async cancelCall(id: string, options: CancelOptions = {}): Promise<CancelReceipt & AwaitedOutcome> {
     return cancelSessionCall(this.#engine, this.id, checkNote(id), options);
   }
 
-  /** Ends the session: stops everything, keeps the log, accepts nothing any more. */
+  /** Ends the session: stops everything, keeps the log, and accepts nothing afterwards. */
   close(options: Pick<CancelOptions, "reason" | "key"> = {}): Promise<SessionReceipt> {
     const { reason: given, key, ...rest } = optionsOf(options, "close()");
     rejectUnknown(rest, "close()");
@@ -143,12 +143,12 @@ export class Session implements SessionControl {
     return this.#engine.ask(this.id, { type: "close", reason }, checkKey(key));
   }
 
-  /** Everything after a position, then everything as it happens, until the loop is left or `signal` aborts. */
+  /** Everything after a position, then live events, until the loop is left or `signal` aborts. */
   events(options: EventsOptions = {}): AsyncGenerator<Recorded | Delta | Gap, void> {
     return pagedItems(this.#pages(options));
   }
 
-  /** The same, as many at a time as there are. */
+  /** The same, in batches of what is available. */
   pages(options: EventsOptions = {}): AsyncGenerator<readonly (Recorded | Delta | Gap)[], void> {
     return this.#pages(options);
   }
@@ -158,36 +158,36 @@ export class Session implements SessionControl {
       const { after = 0, deltas = "without", signal, ...rest } = optionsOf(options, "events()");
       rejectUnknown(rest, "events()");
       if (!Number.isInteger(after) || after < 0)
-        throw invalid("`after` is a position in the log: a whole number from 0.");
-      if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` is "with" or "without".');
-      if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` is an AbortSignal.");
-      // A session that does not exist is reported with the first event that is asked for.
-      return { after: this.#within(after), signal, deltas };
+        throw invalid("`after` must be a position in the log: a whole number from 0.");
+      if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` must be "with" or "without".');
+      if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` must be an AbortSignal.");
+      // A session that does not exist is reported when the first event is requested.
+      return { after: this.#existing(after), signal, deltas };
     });
   }
 
-  async #within(after: Seq): Promise<Seq> {
+  async #existing(after: Seq): Promise<Seq> {
     if (after <= (await this.#lane()).durable.head) return after;
-    // Another worker may have driven it on.
+    // Another worker may have appended to the log.
     const { head } = await this.row();
     if (after > head) throw beyondTheEnd(after, head);
     return after;
   }
 
-  /** The conversation so far, as the log tells it. */
+  /** The conversation so far, from the log. */
   async transcript(): Promise<readonly Message[]> {
     await this.#lane();
     return transcript(await Array.fromAsync(readAll(this.#engine.store, this.id, 0)));
   }
 
-  /** What people are asked by its live run and have not answered yet. */
+  /** The questions that its live run has asked users and that are still open. */
   async questions(): Promise<readonly Question[]> {
     return (await this.#lane()).durable.live?.questions ?? [];
   }
 
   /**
-   * Tells the model something at its next turn, as a note and not as a prompt: a reminder, or the result of something
-   * that went on in the background. It is kept until a turn has heard it, and no run is begun for it.
+   * Adds a note for the model's next turn, not a prompt: a reminder, or the result of background work. It is kept
+   * until a turn has included it, and starts no run.
    */
   async post(item: InboxItem, options: Pick<CancelOptions, "key"> = {}): Promise<InboxReceipt> {
     const { key, ...rest } = optionsOf(options, "post()");
@@ -197,7 +197,7 @@ export class Session implements SessionControl {
     return posted;
   }
 
-  /** How its agent goes about its work from now on. What has begun, and what people were asked, stands. */
+  /** Sets how the agent works from now on. Started calls and open questions keep the mode they began with. */
   async setMode(mode: string, options: ModeOptions = {}): Promise<ModeReceipt> {
     const { by, key, ...rest } = optionsOf(options, "setMode()");
     rejectUnknown(rest, "setMode()");
@@ -205,7 +205,7 @@ export class Session implements SessionControl {
     const once = checkKey(key);
     const unknown = this.#engine.modes.refusal(mode);
     if (unknown !== undefined) {
-      // That there is no such session is said first.
+      // A missing session is reported first.
       await this.#lane();
       throw unknown;
     }
@@ -214,7 +214,7 @@ export class Session implements SessionControl {
     return receipt;
   }
 
-  /** Why it is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
+  /** Why the session is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
     const lane = await this.#lane();
     const { store, worker, processes, modes, dispatch } = this.#engine;
@@ -225,11 +225,11 @@ export class Session implements SessionControl {
 
   /**
    * Removes the events before a position. Never those of runs without an outcome, never a part of a run, and never
-   * what the next request to a model needs; the answer says which of these kept it from removing more.
+   * what the next request to a model needs; the result says which of these limited it.
    */
   async trim(before: Seq): Promise<Trimmed> {
     if (!Number.isInteger(before) || before < 1)
-      throw invalid("`before` is a position in the log: a whole number from 1.");
+      throw invalid("`before` must be a position in the log: a whole number from 1.");
     return this.#engine.removal.trim(this.id, before);
   }
 
@@ -240,18 +240,18 @@ export class Session implements SessionControl {
     return this.#engine.delete(this.id, reason === undefined ? { kind: "closed" } : checkReason(reason));
   }
 
-  /** The run of the prompt that was given this key. Rejects with `not_found`. */
+  /** The run of the prompt that was sent with this key. Rejects with `not_found`. */
   async findRun(key: string): Promise<RunHandle> {
     const [named = ""] = checkKeys([key]);
     await this.#lane();
     return runHandle(this.#engine, await this.#engine.store.run({ session: this.id, key: named }), `with key ${named}`);
   }
 
-  /** Its runs, newest first. */
+  /** The session's runs, newest first. */
   async runs(page: { readonly before?: Seq; readonly limit?: number } = {}): Promise<readonly RunRow[]> {
     const { before = Number.MAX_SAFE_INTEGER, limit, ...rest } = optionsOf(page, "runs()");
     rejectUnknown(rest, "runs()");
-    if (!Number.isInteger(before) || before < 0) throw invalid("`before` is a position in the log.");
+    if (!Number.isInteger(before) || before < 0) throw invalid("`before` must be a position in the log.");
     const checked = checkLimit(limit);
     await this.#lane();
     return this.#engine.store.runs(this.id, { before, limit: checked });
@@ -264,12 +264,12 @@ export class Session implements SessionControl {
   }
 }
 
-/** Before anything is stopped: a cancel that is refused has stopped nothing. */
+/** Validated before anything is stopped: a cancel that is refused has stopped nothing. */
 export function checkSessionStop(options: SessionCancelOptions, of: string): CheckedStop {
   const { reason, waitMs, key, background, only, prompts, actor, ...rest } = optionsOf(options, of);
   rejectUnknown(rest, of);
   if (background !== undefined && background !== "keep" && background !== "stop") {
-    throw invalid('`background` is "keep" or "stop".');
+    throw invalid('`background` must be "keep" or "stop".');
   }
   if (only !== undefined && only !== "queue") throw invalid('`only` must be "queue".');
   const named = prompts === undefined || prompts.length === 0 ? {} : { prompts: checkKeys(prompts) };
@@ -285,7 +285,10 @@ interface CheckedStop {
   readonly waitMs: number | undefined;
 }
 
-/** The runs that have not begun. Each change is decided against their start: it is in time, or it says `started`. */
+/**
+ * The runs that have not started. Each change is serialized with their start: it is in time, or its receipt says
+ * `started`.
+ */
 export class Queue implements QueueControl {
   readonly #engine: Engine;
   readonly #session: SessionId;
@@ -331,7 +334,7 @@ export class Queue implements QueueControl {
     return this.#engine.cancel.session(this.#session, stop, once);
   }
 
-  /** Lets the live run take it in at its next turn, instead of running it on its own. */
+  /** Lets the live run take it in at its next turn, instead of running it separately. */
   steer(run: string, options: Keyed = {}): Promise<QueueReceipt> {
     return this.#change({ type: "steer", runId: checkRun(run) }, options);
   }
@@ -353,5 +356,5 @@ function checkRun(run: string): RunId {
 function checkPlace(to: QueuePlace): QueuePlace {
   if (to === "front" || to === "back") return to;
   if (typeof to === "object" && to !== null && isRunId(to.before)) return { before: to.before };
-  throw invalid('A place is "front", "back" or { before: runId }.');
+  throw invalid('A place must be "front", "back" or { before: runId }.');
 }

@@ -1,4 +1,4 @@
-// Which signal handlers a process has while Belays are open in it, and after.
+// The signal handlers of a process while Belays are open in it, and afterwards.
 import { expect, test } from "vitest";
 import { openTestBelay } from "../../test/fixtures/belay.ts";
 import { closeOnSignals } from "./signals.ts";
@@ -18,7 +18,7 @@ test("G33: thirty Belays share one handler for each signal, and the last one to 
   expect(handlers()).toBe(before);
 });
 
-test("the function that is returned removes the handlers, and may be called twice", async () => {
+test("the returned function removes the handlers, and may be called twice", async () => {
   const before = handlers();
   const [one, other] = [(await openTestBelay()).belay, (await openTestBelay()).belay];
   const [forgetOne, forgetOther] = [closeOnSignals(one), closeOnSignals(other)];

@@ -1,9 +1,10 @@
-// SIGINT and SIGTERM: the first shuts down gracefully, the second does not wait.
+// SIGINT and SIGTERM: the first shuts down gracefully, the second ends the process at once.
 //
 // Invariants
-// 1. One handler for each signal in a process, however many Belays it has open, and none once they are closed.
+// 1. One handler per signal and process, however many Belays are open, and none once they are closed.
 // 2. The process is not ended before all of them have closed.
-// 3. If the program handles the signal too, it is not ended from here: its own handler may be at work.
+// 3. If the program handles the signal too, Belay does not end the process: the program's handler may still be
+//    running.
 import { constants } from "node:os";
 import type { Belay } from "./belay.ts";
 
@@ -11,17 +12,17 @@ type CloseOptions = Parameters<Belay["close"]>[0];
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-/** The Belays that are closed by a signal, with their options. */
+/** The Belays that a signal closes, with their options. */
 const open = new Map<Belay, CloseOptions>();
 let isClosing = false;
 
 /**
- * Closes `belay` when the process receives SIGINT or SIGTERM. When every Belay that was given here has closed, the
- * process ends by that signal, unless the program has a handler of its own for it. A second signal ends it at once.
- * The handlers are removed when `belay` is closed, or by the function that is returned.
+ * Closes `belay` when the process receives SIGINT or SIGTERM. When all Belays registered here have closed, the
+ * process ends by that signal, unless the program handles the signal itself. A second signal ends it at once. The
+ * handlers are removed when `belay` is closed, or by calling the returned function.
  */
 export function closeOnSignals(belay: Belay, options: CloseOptions = {}): () => void {
-  // In front, so that a handler of the program that was added with `once` is still counted when the signal comes.
+  // Prepended, so that a handler that the program added with `once` is still counted when the signal arrives.
   if (open.size === 0 && !isClosing) for (const signal of SIGNALS) process.prependListener(signal, onSignal);
   open.set(belay, options);
   const remove = (): void => forget(belay);
@@ -43,10 +44,10 @@ function onSignal(signal: NodeJS.Signals): void {
   else endBy(signal);
 }
 
-/** `isHandled`: the program has a handler of its own, which ends it. */
+/** `isHandled`: the program handles the signal and ends the process. */
 async function closeAll(signal: NodeJS.Signals, isHandled: boolean): Promise<void> {
   isClosing = true;
-  // Also those that are opened meanwhile. Work that is unfinished at the limit is recovered at the next start.
+  // Includes Belays opened meanwhile. Work that is unfinished at the limit is recovered at the next start.
   while (open.size > 0) {
     const closing = [...open];
     await Promise.allSettled(closing.map(([belay, options]) => belay.close(options)));

@@ -1,4 +1,4 @@
-// A stop is decided in the tick in which it is called: nothing in front of it can hold it up, not even the store.
+// A stop is decided in the tick in which it is called: no earlier request can delay it, not even the store.
 import { describe, expect, test } from "vitest";
 import { logOf, openTestBelay, untilAborted, waits } from "../../test/fixtures/belay.ts";
 import { STOP_UNRECORDED } from "../core/errors.ts";
@@ -32,7 +32,7 @@ const typesOf = async (session: Session): Promise<readonly string[]> => (await l
 const cancelled = { kind: "cancelled", reason: { kind: "user" } } as const;
 
 describe("G10: a prompt and its cancel in one tick", () => {
-  test.each([{}, { key: "k" }])("are a run that is withdrawn, in one commit (options %j)", async (options) => {
+  test.each([{}, { key: "k" }])("are a withdrawn run, in one commit (options %j)", async (options) => {
     const { session, store, begun } = await opened();
     const commits = store.calls("append");
     const run = session.prompt("a", options);
@@ -43,7 +43,7 @@ describe("G10: a prompt and its cancel in one tick", () => {
     expect(begun).toEqual([]);
   });
 
-  test("a prompt of its own session, too", async () => {
+  test("are a withdrawn run in its own session, too", async () => {
     const { belay, begun } = await opened();
     const run = belay.prompt("a", { key: "k" });
     expect(await run.cancel()).toEqual({ kind: "withdrawn" });
@@ -51,7 +51,7 @@ describe("G10: a prompt and its cancel in one tick", () => {
     expect(begun).toEqual([]);
   });
 
-  test("leave what came between them: a steer has its own run, an interrupt runs, the next prompt starts", async () => {
+  test("do not affect prompts between them: steers, interrupts and the next prompt", async () => {
     for (const delivery of ["queue", "steer", "interrupt"] as const) {
       const { session, begun } = await opened();
       const first = session.prompt("a");
@@ -63,7 +63,7 @@ describe("G10: a prompt and its cancel in one tick", () => {
     }
   });
 
-  test("once the start is on its way the run is stopping", async () => {
+  test("are a stopping run once its start is being written", async () => {
     const { session, begun } = await opened();
     const run = session.prompt("a");
     await Promise.resolve();
@@ -72,7 +72,7 @@ describe("G10: a prompt and its cancel in one tick", () => {
     expect(begun).toEqual([]);
   });
 
-  test("the retry of a cancel by its key takes no start back", async () => {
+  test("under a repeated key undo no start", async () => {
     const { session, begun } = await opened();
     const first = session.prompt("a");
     await session.cancel({ key: "c" });
@@ -85,7 +85,7 @@ describe("G10: a prompt and its cancel in one tick", () => {
 });
 
 describe("G7, G11: prompts with an idempotency key", () => {
-  test("a prompt, a keyed prompt and session.cancel() in one tick: no agent begins", async () => {
+  test("a prompt, a keyed prompt and session.cancel() in one tick: no agent starts", async () => {
     const { session, begun } = await opened({ a: waits, b: waits });
     const runs = [session.prompt("a"), session.prompt("b", { key: "k" })];
     const receipt = await session.cancel();
@@ -109,7 +109,7 @@ describe("G7, G11: prompts with an idempotency key", () => {
     expect(begun).toEqual(["live"]);
   });
 
-  test("a handle of a repeated prompt stops the first run, in the tick of the prompt", async () => {
+  test("the handle of a repeated prompt stops the first run, in the tick of the prompt", async () => {
     const { session, began } = await opened({ a: waits });
     const first = session.prompt("a", { key: "k" });
     await began("a");
@@ -119,7 +119,7 @@ describe("G7, G11: prompts with an idempotency key", () => {
     expect(again.id).toBe(first.id);
   });
 
-  test("a handle of a repeated prompt that the store alone remembers reports how its run ended", async () => {
+  test("the handle of a repeated prompt that only the store knows reports how its run ended", async () => {
     const { session } = await opened();
     const first = session.prompt("a", { key: "k" });
     await first.outcome;
@@ -133,7 +133,7 @@ describe("G7, G11: prompts with an idempotency key", () => {
     ]);
   });
 
-  test("a stop behind a repeated prompt keeps what it covered when it is decided again", async () => {
+  test("a stop after a repeated prompt keeps its coverage when it is decided again", async () => {
     const { session, began, begun } = await opened({ a: waits });
     await session.prompt("done", { key: "k" }).outcome;
     const live = session.prompt("a");
@@ -151,7 +151,7 @@ describe("G7, G11: prompts with an idempotency key", () => {
     expect(begun).toEqual(["done", "a", "c"]);
   });
 
-  test("G2: a keyed prompt that would be refused is answered as before, and holds up nothing behind it", async () => {
+  test("G2: a repeated keyed prompt that would now be refused returns its run, and delays nothing", async () => {
     const { session, began, store } = await opened({ a: waits });
     const first = session.prompt("done", { key: "k" });
     await first.outcome;
@@ -164,14 +164,14 @@ describe("G7, G11: prompts with an idempotency key", () => {
     expect(await live.cancel()).toMatchObject({ kind: "stopping" });
     expect(await live.outcome).toEqual(cancelled);
     lookedUp.open();
-    // Whether it repeats an earlier one is a question of its key alone.
+    // Only its key decides whether it repeats an earlier one.
     await expect(again.accepted).rejects.toMatchObject({ code: "conflict" });
     await expect(fresh.accepted).rejects.toMatchObject({ code: "busy" });
     const same = session.prompt("done", { key: "k" });
     expect(await same.accepted).toMatchObject({ runId: first.id, repeated: true });
   });
 
-  test("session.close() behind a keyed prompt signals at once, although the store hangs", async () => {
+  test("session.close() after a keyed prompt signals at once, although the store hangs", async () => {
     let signal: AbortSignal | undefined;
     const acts = {
       a: (turn: Turn) => {
@@ -217,7 +217,7 @@ describe("G7, G11: prompts with an idempotency key", () => {
 
 describe("G7: processes of a session", () => {
   test.each(["session.cancel()", "belay.cancelAll()", "session.close()"])(
-    "a process that is being started is covered by %s in the same tick, although the spawner is not open yet",
+    "%s covers a process that is starting in the same tick, although the spawner is not open yet",
     async (how) => {
       const { belay, session, spawner } = await opened();
       const starting = session.processes.start("sleep 60");
@@ -236,7 +236,7 @@ describe("G7: processes of a session", () => {
 
 describe("G28: a store that refuses promptly", () => {
   test.each(["store_full", "store_locked", "store_corrupt"] as const)(
-    "%s with a queue behind the live run: appends are paced, the program goes on, and so does the queue afterwards",
+    "%s with a queue behind the live run: appends are throttled, and the queue continues afterwards",
     async (code) => {
       const over = new Gate();
       const { session, began, store, clock, notices } = await opened({ a: () => over.opened.then(() => "done") });
@@ -245,7 +245,7 @@ describe("G28: a store that refuses promptly", () => {
       store.trouble = { kind: "refusing", code };
       over.open();
       await clock.advance(10_000);
-      // Pauses of 50 ms to 2 s: some twelve attempts in ten seconds.
+      // Pauses of 50 ms to 2 s: about twelve attempts in ten seconds.
       expect(store.troubled("append")).toBeGreaterThan(4);
       expect(store.troubled("append")).toBeLessThan(16);
       expect(notices.length).toBeLessThan(16);
@@ -277,7 +277,7 @@ describe("G28: a store that refuses promptly", () => {
 });
 
 describe("G28, G12: a store that never answers", () => {
-  test("stops, prompts, explain and the live list are answered within the limit; the work is stopped", async () => {
+  test("stops, prompts, explain and the live list return within their limit, and the work is stopped", async () => {
     const stopped: string[] = [];
     const acts = {
       a: (turn: Turn) =>
@@ -315,7 +315,7 @@ describe("G28, G12: a store that never answers", () => {
     });
   });
 
-  test("cancel({ waitMs }) is answered within waitMs", async () => {
+  test("cancel({ waitMs }) returns within waitMs", async () => {
     const { session, began, store, clock } = await opened({ a: waits });
     const run = session.prompt("a");
     await began("a");
@@ -329,7 +329,7 @@ describe("G28, G12: a store that never answers", () => {
     }
   });
 
-  test("a stop that reached nothing here is not answered as carried out", async () => {
+  test("a stop without a target on this worker is not reported as carried out", async () => {
     const { belay, store, clock } = await opened();
     store.trouble = { kind: "silent", applied: false };
     const stops = [
@@ -367,14 +367,14 @@ describe("G28, G12: a store that never answers", () => {
   });
 });
 
-test("G33: a session that cannot be loaded is tried again by one timer, however often it was asked for", async () => {
+test("G33: a session that fails to load is retried by one timer, however often it is requested", async () => {
   const clock = manualClock();
   const disk = new MemoryStore({ clock });
   const first = await openTestBelay({ a: waits }, { clock, store: disk });
   const session = await first.belay.createSession();
   session.prompt("a");
   await first.began("a");
-  // A second life of the same disk, which cannot read this session.
+  // A second Belay on the same data, which cannot read this session.
   const store = faultyStore(disk);
   store.always("load", { kind: "fail", code: "store_corrupt" });
   const second = await openTestBelay({}, { clock, store });

@@ -5,7 +5,7 @@ import { systemClock } from "../system/system-clock.ts";
 import { faultyStore } from "../testing/faulty-store.ts";
 import { openBelay } from "./belay.ts";
 
-it("G28: a prompt with a key, in a session of its own, is refused as store_full and not as not_found", async () => {
+it("G28: a prompt with a key, in its own session, is refused as store_full and not as not_found", async () => {
   const store = faultyStore(new MemoryStore({ clock: systemClock }));
   const belay = await openBelay({ store, agent: () => "done" });
   store.trouble = { kind: "refusing", code: "store_full" };

@@ -1,4 +1,4 @@
-// What agents and tools throw and return can be anything. Nothing of it may leave a run that neither ends nor stops.
+// Agents and tools can throw and return anything. None of it leaves a run that neither ends nor stops.
 import { describe, expect, test } from "vitest";
 import { logOf, openTestBelay } from "../../test/fixtures/belay.ts";
 import { verifyAtRest } from "../core/read/verify.ts";
@@ -10,7 +10,7 @@ const refuses = (): never => {
   throw new Error("Nobody looks at me.");
 };
 
-/** Whatever is asked of it, it throws. */
+/** An object that throws on every access. */
 const touchy = (): object =>
   new Proxy(
     {},
@@ -48,7 +48,7 @@ const RETURNED: Readonly<Record<string, () => unknown>> = {
   "something that cannot be looked at": touchy,
 };
 
-/** Shaped like a turn's result, and none. */
+/** Shaped like a turn's result, but invalid. */
 const RESULTS: Readonly<Record<string, () => unknown>> = {
   ...RETURNED,
   null: () => null,
@@ -65,13 +65,13 @@ const RESULTS: Readonly<Record<string, () => unknown>> = {
   }),
 };
 
-/** The first turn of a session does this, and the next one says `done`. */
+/** The first turn of a session does this, and the next one returns `done`. */
 async function outcomeAfter(first: (turn: Turn) => unknown) {
   const agent = ((turn: Turn) => (turn.prompt.text === "wild" ? first(turn) : "done")) as Agent;
   const { belay } = await openTestBelay({}, { agent });
   const session = await belay.createSession();
   const outcome = await session.prompt("wild").outcome;
-  // The session goes on, and its log is a lawful one.
+  // The session continues, and its log is valid.
   expect(await session.prompt("next").outcome).toEqual({ kind: "completed" });
   const log = await logOf(session);
   expect(verifyAtRest(log)).toEqual([]);
@@ -81,7 +81,7 @@ async function outcomeAfter(first: (turn: Turn) => unknown) {
 
 const failed = { kind: "failed", code: expect.any(String), message: expect.stringMatching(/./) };
 
-describe("G12, G15: a turn fails, and its session goes on, if it", () => {
+describe("G12, G15: a turn fails, and its session continues, if it", () => {
   test.each(Object.keys(THROWN))("throws %s", async (name) => {
     const throws = (): never => {
       throw THROWN[name]?.();
@@ -95,7 +95,7 @@ describe("G12, G15: a turn fails, and its session goes on, if it", () => {
   });
 });
 
-describe("G12, G17: a call fails, its turn is told, and its run goes on, if the tool", () => {
+describe("G12, G17: a call fails, its turn gets the error, and its run continues, if the tool", () => {
   const called = async (execute: () => unknown) => {
     const { outcome, log } = await outcomeAfter(async (turn) => {
       const result = await turn.call("wild", {}, execute as Execute);
@@ -113,12 +113,12 @@ describe("G12, G17: a call fails, its turn is told, and its run goes on, if the 
     expect(await called(async () => throws())).toMatchObject({ outcome: failed });
   });
 
-  test("returns something that cannot even be awaited", async () => {
+  test("returns a value that cannot be awaited", async () => {
     expect(await called(touchy)).toMatchObject({ outcome: failed });
   });
 
   test.each(Object.keys(RETURNED).filter((name) => RETURNED[name] !== touchy))(
-    "G15: unless it only returns %s: then its work is done, and what can be kept of it is its result",
+    "G15: but a tool that returns %s completes, with what can be stored of it as its result",
     async (name) => {
       const settled = await called(() => RETURNED[name]?.());
       expect(settled).toMatchObject({ outcome: { kind: "completed" }, result: expect.anything() });
@@ -126,7 +126,7 @@ describe("G12, G17: a call fails, its turn is told, and its run goes on, if the 
   );
 });
 
-describe("G3, G12: a turn that hands over what cannot be recorded is told so, and its run ends:", () => {
+describe("G3, G12: a turn that passes a value that cannot be recorded gets an error, and its run ends:", () => {
   /** As a program without types would call it. */
   type Wild = (given: unknown) => unknown;
   const inTurn: Readonly<Record<string, (turn: Turn) => Wild>> = {
@@ -167,7 +167,7 @@ describe("G3, G12: a turn that hands over what cannot be recorded is told so, an
     expect(outcome).toEqual({ kind: "completed" });
   });
 
-  test.each(Object.keys(RETURNED))("a meter that reads %s", async (name) => {
+  test.each(Object.keys(RETURNED))("a usage object with %s", async (name) => {
     const { outcome, log } = await outcomeAfter((turn) => {
       turn.meter(() => RETURNED[name]?.() as object);
       throw new Error("after all");
@@ -176,7 +176,7 @@ describe("G3, G12: a turn that hands over what cannot be recorded is told so, an
     expect(log.find(({ type }) => type === "turn.settled")).not.toHaveProperty("usage");
   });
 
-  test("of what a turn has cost only the counts are kept", async () => {
+  test("only the counts of a turn's usage are kept", async () => {
     const usage = { inputTokens: 1, outputTokens: 2, estimated: circle(), more: circle() };
     const { outcome, log } = await outcomeAfter(() => ({ text: "x", usage }));
     expect(outcome).toEqual({ kind: "completed" });
@@ -185,7 +185,7 @@ describe("G3, G12: a turn that hands over what cannot be recorded is told so, an
   });
 });
 
-describe("G3: whoever asks for something with what cannot be recorded is refused, and leaves no trace:", () => {
+describe("G3: a request with a value that cannot be recorded is refused, and leaves no trace:", () => {
   type Ask = (belay: Belay, session: Session, wild: never) => Promise<unknown>;
   const asks: Readonly<Record<string, Ask>> = {
     "a title": (belay, _, wild) => belay.createSession({ title: wild }),
@@ -208,7 +208,7 @@ describe("G3: whoever asks for something with what cannot be recorded is refused
     const before = await logOf(session);
     for (const [what, make] of Object.entries(RETURNED)) {
       const asked = async (): Promise<unknown> => asks[name]?.(belay, session, make() as never);
-      // With our own words, or with those of whoever did not want to be looked at.
+      // With our own message, or with that of the object that throws.
       await expect(asked(), what).rejects.toThrow();
     }
     expect(await logOf(session)).toEqual(before);

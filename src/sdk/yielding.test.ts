@@ -1,5 +1,5 @@
-// Every promise that Belay gives to a program, awaited in a loop by agent code that holds the Belay it runs in. The
-// tables are typed by the interfaces: a new method without a case does not compile.
+// Every promise of the API, awaited in a loop by agent code that holds its own Belay. The tables are typed by the
+// interfaces: a new method without a case does not compile.
 import { expect, test } from "vitest";
 import { openTestBelay } from "../../test/fixtures/belay.ts";
 import type { AnswersControl, ProcessControl, ProcessesControl, QueueControl, RunControl } from "../ports/control.ts";
@@ -8,7 +8,7 @@ import { scriptedSpawner } from "../testing/scripted-spawner.ts";
 import type { Belay } from "./belay.ts";
 import type { Session } from "./session.ts";
 
-/** What is awaited, but for what ends the Belay or a session, and what only a client waits for. */
+/** Every method, except those that end the Belay or a session, and those that only a client waits for. */
 type Awaited<T> = Exclude<
   {
     [K in keyof T]-?: NonNullable<T[K]> extends Promise<unknown>
@@ -103,10 +103,10 @@ const ofRun = {
 
 interface Given {
   readonly belay: Belay;
-  /** Live: it is the one whose agent loops. */
+  /** Live: the session whose agent loops. */
   readonly session: Session;
   readonly run: RunControl;
-  /** One of which nothing is going on, and one that is closed. */
+  /** An idle session, and a closed one. */
   readonly idle: Session;
   readonly closed: Session;
   readonly settled: RunControl;
@@ -144,7 +144,7 @@ function without<T extends object, K extends keyof T>(cases: T, ...names: readon
   return rest;
 }
 
-/** Without a gate the loop ends here, and the test fails instead of hanging. */
+/** Without a gate the loop ends here, so the test fails instead of hanging. */
 const ROUNDS_MAX = 20_000;
 
 class Loop {
@@ -156,7 +156,7 @@ class Loop {
       try {
         await step();
       } catch {
-        // Again.
+        // Continues.
       }
     }
   }

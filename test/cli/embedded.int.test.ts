@@ -46,7 +46,7 @@ describe("an embedded Belay that serves its data directory", { timeout: 60_000 }
     const shell = Shell.withDataElsewhere();
     const program = await embedded(shell);
     rmSync(shell.env.BELAY_HOME ?? "", { recursive: true });
-    await program.sees(/socket and note are there again/);
+    await program.sees(/socket and note were restored/);
     expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
     program.signal("SIGTERM");
     program.signal("SIGINT");

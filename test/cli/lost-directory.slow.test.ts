@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, type Program, Shell } from "../fixtures/shell.ts";
 
-const RESTORED = /socket and note are there again/;
+const RESTORED = /socket and note were restored/;
 
 const dataOf = ({ env }: Shell): string => env.BELAY_HOME ?? "";
 

@@ -13,7 +13,7 @@ function file(): string {
   return join(directory, "belay.db");
 }
 
-test("with the same options it is the same Belay, also if both are opened at once", async () => {
+test("opened with the same options is the same Belay, even if both are opened at once", async () => {
   const store = file();
   const [one, other] = await Promise.all([openBelay({ store, agent }), openBelay({ store, agent })]);
   expect(other).toBe(one);
@@ -24,7 +24,7 @@ test("with the same options it is the same Belay, also if both are opened at onc
   await next.close();
 });
 
-test("with other options the error names this process, and how to keep one Belay", async () => {
+test("opened with other options is an error that names this process, and how to share one Belay", async () => {
   const store = file();
   const belay = await openBelay({ store, agent });
   await expect(openBelay({ store, agent: () => "edited" })).rejects.toMatchObject({
