@@ -1,4 +1,4 @@
-// The public surface, name by name. What is not here is not promised.
+// The public surface of `agent-belay`. What is not exported here is not public.
 
 export { type ControlCode, ControlError } from "./core/errors.ts";
 export type {

@@ -1,10 +1,10 @@
-// An example for users: is my tool safe to cancel? It is, if a cancel in the middle leaves nothing half done.
+// An example for users: a tool is safe to cancel if a cancel in the middle leaves nothing half done.
 import { expect, test } from "vitest";
 import type { LiveCall } from "../ports/agent.ts";
 import { openBelay } from "../sdk/belay.ts";
 import { scriptedAgent } from "./scripted-agent.ts";
 
-/** The tool under test: copies what it is given, one by one, and can say how far it came. */
+/** The tool under test: copies its input one by one, and reports how far it got. */
 async function copyAll(call: LiveCall, done: string[], each: () => Promise<void>): Promise<number> {
   for (const file of call.input as string[]) {
     call.signal.throwIfAborted();
@@ -15,7 +15,7 @@ async function copyAll(call: LiveCall, done: string[], each: () => Promise<void>
   return done.length;
 }
 
-test("my tool stops when its call is cancelled, and says how far it came", async () => {
+test("my tool stops when its call is cancelled, and reports how far it got", async () => {
   const agent = scriptedAgent();
   const belay = await openBelay({ agent, store: ":memory:" });
   const session = await belay.createSession();

@@ -11,13 +11,13 @@ const create: Batch = { session, expected: 0, events: [{ type: "session.created"
 const open = () => faultyStore(new MemoryStore({ clock: manualClock() }));
 const head = async (store: ReturnType<typeof open>) => (await store.load(session))?.head;
 
-test("what is not planned goes through", async () => {
+test("calls without a planned fault pass through", async () => {
   const store = open();
   expect(await store.append(create)).toEqual({ kind: "appended", head: 1 });
   expect(store.calls("append")).toBe(1);
 });
 
-test("a planned failure hits exactly its call, and writes nothing", async () => {
+test("a planned failure affects exactly its call, and writes nothing", async () => {
   const store = open();
   store.plan("append", 2, { kind: "fail", code: "store_full" });
   await store.append(create);
@@ -26,14 +26,14 @@ test("a planned failure hits exactly its call, and writes nothing", async () => 
   await expect(store.append(create)).resolves.toEqual({ kind: "moved", head: 1 });
 });
 
-test("a lost answer: written, and nobody knows", async () => {
+test("`lose-answer` writes, and rejects", async () => {
   const store = open();
   store.plan("append", 1, { kind: "lose-answer" });
   await expect(store.append(create)).rejects.toMatchObject({ code: "unavailable" });
   expect(await head(store)).toBe(1);
 });
 
-test("a delay ends when its gate opens; it is done after it, or before it", async () => {
+test("a delay ends when its gate opens; the call takes effect after or before it", async () => {
   const store = open();
   const until = new Gate();
   store.plan("append", 1, { kind: "delay", until });
@@ -51,7 +51,7 @@ test("a delay ends when its gate opens; it is done after it, or before it", asyn
   expect(await slow).toEqual({ kind: "appended", head: 2 });
 });
 
-test("lasting trouble lasts until it is healed", async () => {
+test("lasting trouble lasts until `heal`", async () => {
   const store = open();
   store.always("append", { kind: "fail", code: "store_locked" });
   await expect(store.append(create)).rejects.toMatchObject({ code: "store_locked" });
@@ -62,7 +62,7 @@ test("lasting trouble lasts until it is healed", async () => {
 
 const closed: Batch = { ...create, expected: 1, events: [{ type: "session.closed", reason: { kind: "user" } }] };
 
-/** What has become of a promise by now, without waiting for it. */
+/** The current state of a promise, without waiting for it. */
 function watch(promise: Promise<unknown>): { state: "pending" | "resolved" | "rejected" } {
   const watched: ReturnType<typeof watch> = { state: "pending" };
   promise.then(
@@ -77,7 +77,7 @@ function watch(promise: Promise<unknown>): { state: "pending" | "resolved" | "re
 }
 
 describe("a store that refuses", () => {
-  test("rejects every write for as long as the trouble lasts, writes nothing, and still answers reads", async () => {
+  test("rejects every write while the trouble lasts, writes nothing, and still answers reads", async () => {
     const store = open();
     await store.append(create);
     store.trouble = { kind: "refusing", code: "store_locked" };
@@ -106,7 +106,7 @@ describe("a store that refuses", () => {
     await store.close();
   });
 
-  test("counts per verb how many calls it has met, so that retries per second can be bounded", async () => {
+  test("counts the affected calls per verb, so that retries per second can be bounded", async () => {
     const clock = manualClock();
     const store = open();
     store.trouble = { kind: "refusing", code: "store_full" };
@@ -150,7 +150,7 @@ describe("a store that never answers", () => {
     expect(closing.state).toBe("pending");
   });
 
-  test("does not report the error of a silenced call, not even as an unhandled rejection", async () => {
+  test("does not report the error of a silent call, not even as an unhandled rejection", async () => {
     const inner = new MemoryStore({ clock: manualClock() });
     await inner.close();
     const store = faultyStore(inner);
@@ -172,7 +172,7 @@ describe("a store whose commits are slow", () => {
     const commit = watch(store.append(create));
     await clock.advance(299);
     expect(commit.state).toBe("pending");
-    // Other calls are answered at once.
+    // Other calls return at once.
     expect(await head(store)).toBe(before);
     await clock.advance(1);
     expect(commit.state).toBe("resolved");
@@ -192,7 +192,7 @@ describe("a store whose commits are slow", () => {
   });
 });
 
-test("a planned fault comes before the lasting trouble", async () => {
+test("a planned fault takes precedence over lasting trouble", async () => {
   const store = open();
   store.trouble = { kind: "refusing", code: "store_full" };
   store.plan("append", 2, { kind: "fail", code: "store_corrupt" });

@@ -1,9 +1,9 @@
-// A store that fails on purpose: a planned fault at one call, or trouble of the whole store that lasts. All other calls
-// go through untouched.
+// A store that fails on purpose: a planned fault of one call, or lasting trouble of the whole store. All other calls
+// pass through unchanged.
 //
 // Invariants
 // 1. Every call is counted, whatever happens to it, so that a test can bound retries.
-// 2. A planned fault comes first, then a fault of `always`, then the lasting trouble.
+// 2. A planned fault takes precedence over a fault of `always`, and that over lasting trouble.
 import { type ControlCode, ControlError } from "../core/errors.ts";
 import type { SessionId } from "../core/model/ids.ts";
 import type { Upkeep } from "../core/model/upkeep.ts";
@@ -17,23 +17,23 @@ type StoreCode = Extract<ControlCode, `store_${string}` | "unavailable" | "inter
 
 /** What happens to one call. */
 export type Fault =
-  /** Nothing is written, and the caller is told so; `unavailable` tells nothing about what was written. */
+  /** Nothing is written, and the call rejects with `code`. `unavailable` leaves open what was written. */
   | { readonly kind: "fail"; readonly code: StoreCode }
-  /** It is done, but the caller is told `unavailable`. */
+  /** The call takes effect, but rejects with `unavailable`. */
   | { readonly kind: "lose-answer" }
-  /** It is done and answered once the gate is open. */
+  /** The call takes effect and returns once the gate is open. */
   | { readonly kind: "delay"; readonly until: Gate }
-  /** It is done at once, and answered once the gate is open. */
+  /** The call takes effect at once, and returns once the gate is open. */
   | { readonly kind: "delay-answer"; readonly until: Gate };
 
-/** What happens to every call while it lasts. A call is judged by the trouble at the moment it is made. */
+/** What happens to every call while it lasts. The trouble at the time of the call applies. */
 export type StoreTrouble =
   | { readonly kind: "none" }
   /** Every write rejects with `code` and changes nothing; with `also: "reads"` every read rejects too. */
   | { readonly kind: "refusing"; readonly code: StoreCode; readonly also?: "reads" }
   /** No call ever settles, `close` included, even after the trouble has ended. `applied`: whether it takes effect. */
   | { readonly kind: "silent"; readonly applied: boolean }
-  /** An append is answered after `commitMs`. It takes effect then (default) or at once. Other calls are not delayed. */
+  /** An append returns after `commitMs`. It takes effect then (default) or at once. Other calls are not delayed. */
   | {
       readonly kind: "slow";
       readonly commitMs: number;
@@ -47,7 +47,7 @@ export function faultyStore(store: Store): FaultyStore {
 }
 
 export class FaultyStore implements Store {
-  /** Lasting trouble of the whole store. Set it to switch it on, to change it, or (`none`) to switch it off. */
+  /** Lasting trouble of the whole store. Set it to start or change it, and to `none` to end it. */
   trouble: StoreTrouble = NO_TROUBLE;
   readonly #store: Store;
   readonly #calls = new Map<StoreVerb, number>();
@@ -59,77 +59,77 @@ export class FaultyStore implements Store {
     this.#store = store;
   }
 
-  /** The `at`-th call of `verb` from now on, 1 being the next, meets this fault. */
+  /** Applies a fault to the `at`-th call of `verb` from now on, 1 being the next. */
   plan(verb: StoreVerb, at: number, fault: Fault): void {
     const planned = this.#planned.get(verb) ?? new Map<number, Fault>();
     planned.set(this.calls(verb) + at, fault);
     this.#planned.set(verb, planned);
   }
 
-  /** Every call of `verb` meets this fault, until `heal`. */
+  /** Applies a fault to every call of `verb`, until `heal`. */
   always(verb: StoreVerb, fault: Fault): void {
     this.#always.set(verb, fault);
   }
 
-  /** Removes every fault and ends the trouble. Calls that the trouble has silenced stay without an answer. */
+  /** Removes every fault and ends the trouble. Calls that are silent stay silent. */
   heal(): void {
     this.#planned.clear();
     this.#always.clear();
     this.trouble = NO_TROUBLE;
   }
 
-  /** How often a verb was called so far. */
+  /** The number of calls of a verb so far. */
   calls(verb: StoreVerb): number {
     return this.#calls.get(verb) ?? 0;
   }
 
-  /** How many of these calls were refused, silenced or slowed down by lasting trouble. */
+  /** The number of calls that lasting trouble has refused, silenced or delayed. */
   troubled(verb: StoreVerb): number {
     return this.#troubled.get(verb) ?? 0;
   }
 
-  append: Store["append"] = (batch) => this.#meet("append", () => this.#store.append(batch));
-  load: Store["load"] = (session) => this.#meet("load", () => this.#store.load(session));
-  read: Store["read"] = (session, page) => this.#meet("read", () => this.#store.read(session, page));
-  grown: Store["grown"] = (...asked) => this.#meet("grown", () => this.#store.grown(...asked));
-  run: Store["run"] = (by) => this.#meet("run", () => this.#store.run(by));
-  call: Store["call"] = (id) => this.#meet("call", () => this.#store.call(id));
-  process: Store["process"] = (id) => this.#meet("process", () => this.#store.process(id));
-  processes: Store["processes"] = (...asked) => this.#meet("processes", () => this.#store.processes(...asked));
-  runs: Store["runs"] = (session, page) => this.#meet("runs", () => this.#store.runs(session, page));
-  session: Store["session"] = (id) => this.#meet("session", () => this.#store.session(id));
-  sessions: Store["sessions"] = (page) => this.#meet("sessions", () => this.#store.sessions(page));
-  ids: Store["ids"] = (asked) => this.#meet("ids", () => this.#store.ids(asked));
-  unattended: Store["unattended"] = (limit) => this.#meet("unattended", () => this.#store.unattended(limit));
-  claim: Store["claim"] = (...asked) => this.#meet("claim", () => this.#store.claim(...asked));
-  renew: Store["renew"] = (...asked) => this.#meet("renew", () => this.#store.renew(...asked));
-  release: Store["release"] = (...asked) => this.#meet("release", () => this.#store.release(...asked));
-  trim: Store["trim"] = (session: SessionId, before) => this.#meet("trim", () => this.#store.trim(session, before));
-  ready = (): Promise<void> => this.#meet("ready", async () => this.#store.ready?.());
+  append: Store["append"] = (batch) => this.#call("append", () => this.#store.append(batch));
+  load: Store["load"] = (session) => this.#call("load", () => this.#store.load(session));
+  read: Store["read"] = (session, page) => this.#call("read", () => this.#store.read(session, page));
+  grown: Store["grown"] = (...args) => this.#call("grown", () => this.#store.grown(...args));
+  run: Store["run"] = (by) => this.#call("run", () => this.#store.run(by));
+  call: Store["call"] = (id) => this.#call("call", () => this.#store.call(id));
+  process: Store["process"] = (id) => this.#call("process", () => this.#store.process(id));
+  processes: Store["processes"] = (...args) => this.#call("processes", () => this.#store.processes(...args));
+  runs: Store["runs"] = (session, page) => this.#call("runs", () => this.#store.runs(session, page));
+  session: Store["session"] = (id) => this.#call("session", () => this.#store.session(id));
+  sessions: Store["sessions"] = (page) => this.#call("sessions", () => this.#store.sessions(page));
+  ids: Store["ids"] = (args) => this.#call("ids", () => this.#store.ids(args));
+  unattended: Store["unattended"] = (limit) => this.#call("unattended", () => this.#store.unattended(limit));
+  claim: Store["claim"] = (...args) => this.#call("claim", () => this.#store.claim(...args));
+  renew: Store["renew"] = (...args) => this.#call("renew", () => this.#store.renew(...args));
+  release: Store["release"] = (...args) => this.#call("release", () => this.#store.release(...args));
+  trim: Store["trim"] = (session: SessionId, before) => this.#call("trim", () => this.#store.trim(session, before));
+  ready = (): Promise<void> => this.#call("ready", async () => this.#store.ready?.());
   get inPlace(): Store["inPlace"] {
     const inPlace = this.#store.inPlace?.bind(this.#store);
-    return inPlace && (() => this.#meet("inPlace", inPlace));
+    return inPlace && (() => this.#call("inPlace", inPlace));
   }
   get upkeep(): Store["upkeep"] {
     const { upkeep } = this.#store;
     if (upkeep === undefined) return undefined;
     return {
-      remove: (session) => this.#meet("remove", () => upkeep.remove(session)),
-      survey: (page) => this.#meet("survey", () => upkeep.survey(page)),
-      within: (...asked) => this.#meet("within", () => upkeep.within(...asked)),
-      usage: () => this.#meet("usage", () => upkeep.usage()),
-      reclaim: () => this.#meet("reclaim", () => upkeep.reclaim()),
+      remove: (session) => this.#call("remove", () => upkeep.remove(session)),
+      survey: (page) => this.#call("survey", () => upkeep.survey(page)),
+      within: (...args) => this.#call("within", () => upkeep.within(...args)),
+      usage: () => this.#call("usage", () => upkeep.usage()),
+      reclaim: () => this.#call("reclaim", () => upkeep.reclaim()),
     };
   }
-  close: Store["close"] = () => this.#meet("close", () => this.#store.close());
+  close: Store["close"] = () => this.#call("close", () => this.#store.close());
 
-  async #meet<T>(verb: StoreVerb, call: () => Promise<T>): Promise<T> {
+  async #call<T>(verb: StoreVerb, call: () => Promise<T>): Promise<T> {
     const number = this.calls(verb) + 1;
     this.#calls.set(verb, number);
     const fault = this.#planned.get(verb)?.get(number) ?? this.#always.get(verb);
     switch (fault?.kind) {
       case undefined:
-        return concerns(this.trouble, verb) ? this.#endure(this.trouble, verb, call) : call();
+        return concerns(this.trouble, verb) ? this.#callInTrouble(this.trouble, verb, call) : call();
       case "fail":
         throw new ControlError(fault.code, `The store could not ${verb}.`);
       case "lose-answer":
@@ -145,7 +145,7 @@ export class FaultyStore implements Store {
       }
     }
   }
-  async #endure<T>(trouble: StoreTrouble, verb: StoreVerb, call: () => Promise<T>): Promise<T> {
+  async #callInTrouble<T>(trouble: StoreTrouble, verb: StoreVerb, call: () => Promise<T>): Promise<T> {
     this.#troubled.set(verb, this.troubled(verb) + 1);
     switch (trouble.kind) {
       case "none":
@@ -166,7 +166,7 @@ export class FaultyStore implements Store {
   }
 }
 
-/** `ready` asks whether a write would succeed, so it meets the same trouble as a write. */
+/** `ready` checks whether a write would succeed, so it fails like a write. */
 const WRITES: ReadonlySet<StoreVerb> = new Set([
   ...(["append", "claim", "renew", "release", "trim", "ready", "remove", "reclaim"] as const),
 ]);

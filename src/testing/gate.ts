@@ -1,7 +1,7 @@
-// A door in a test: whoever must wait stands in front of it until the test opens it. Instead of a sleep.
+// A promise that a test resolves. Code under test waits at the gate until the test opens it, so no test sleeps.
 
 export class Gate<T = void> {
-  /** Resolves once the gate is open, with what it was opened with. */
+  /** Resolves once the gate is open, with the value it was opened with. */
   readonly opened: Promise<T>;
   #open!: (value: T) => void;
   #isOpen = false;
@@ -16,7 +16,7 @@ export class Gate<T = void> {
     return this.#isOpen;
   }
 
-  /** Lets everybody through, now and later. A second time changes nothing. */
+  /** Opens the gate for all present and future waiters. Opening it again has no effect. */
   open(value: T): void {
     this.#isOpen = true;
     this.#open(value);

@@ -1,6 +1,7 @@
-// Given what was done, when this is asked, then exactly these facts follow, and this is the answer.
+// Tests of the policy: given these commands, when this command is decided, then exactly these events follow, and this
+// is the answer.
 //
-// Tests of the policy without a clock, a store or a promise. Failures are plain assertion errors, for any test runner.
+// Needs no clock, store or promise. Failures are plain assertion errors, for any test runner.
 import assert from "node:assert/strict";
 import type { Answer, Command } from "../core/model/command.ts";
 import type { Event } from "../core/model/event.ts";
@@ -10,21 +11,21 @@ import { decide } from "../core/policy/decide.ts";
 
 const SESSION: SessionId = "ses_1";
 
-/** A session that was created (its first event), and then told these things, in this order. */
+/** A session that was created (its first event) and then received these commands in this order. */
 export function given(...commands: readonly Command[]): Given {
   return givenNoSession().and({ type: "create" }, ...commands);
 }
 
-/** An empty log: nobody has created the session. */
+/** An empty log: the session was not created. */
 export function givenNoSession(): Given {
   return new Given(emptyLane(SESSION), []);
 }
 
-/** What was done so far. Each `and` is a new one; a beginning may be shared by many tests. */
+/** The commands so far. Each `and` returns a new object, so tests can share a beginning. */
 export class Given {
-  /** The state that follows from what was done. */
+  /** The state after the commands. */
   readonly lane: Lane;
-  /** The log that follows from what was done. */
+  /** The log after the commands. */
   readonly events: readonly Event[];
 
   constructor(lane: Lane, events: readonly Event[]) {
@@ -32,7 +33,7 @@ export class Given {
     this.events = events;
   }
 
-  /** What was done next. A command that changed nothing is no part of a past, and a mistake in the test. */
+  /** Adds commands. A command that changes nothing is a mistake in the test, and fails it. */
   and(...commands: readonly Command[]): Given {
     let { lane } = this;
     const events = [...this.events];
@@ -47,7 +48,7 @@ export class Given {
     return new Given(lane, events);
   }
 
-  /** What is asked now. Nothing is checked until `then` or `answers` says what is expected. */
+  /** The command under test. Nothing is checked until `then` or `answers` states what is expected. */
   when<C extends Command>(command: C): When<C> {
     return new When(this, command);
   }
@@ -57,25 +58,25 @@ class When<C extends Command> {
   readonly #given: Given;
   readonly #command: C;
 
-  constructor(past: Given, command: C) {
-    this.#given = past;
+  constructor(given: Given, command: C) {
+    this.#given = given;
     this.#command = command;
   }
 
-  /** Exactly these facts follow; none, if none are named. */
-  // biome-ignore lint/suspicious/noThenProperty: it reads as given, when, then, and nobody awaits it.
+  /** Expects exactly these events; without arguments, none. */
+  // biome-ignore lint/suspicious/noThenProperty: it reads as given, when, then, and is never awaited.
   then(...expected: readonly Event[]): this {
     assert.deepEqual(decide(this.#given.lane, this.#command).events, expected);
     return this;
   }
 
-  /** Exactly this is what the asker is told. */
+  /** Expects exactly this answer to the caller. */
   answers(expected: Answer<C>): this {
     assert.deepEqual(decide(this.#given.lane, this.#command).answer, expected);
     return this;
   }
 
-  /** The past with this command in it, to go on from. */
+  /** The commands so far including this one, to continue from. */
   get after(): Given {
     return this.#given.and(this.#command);
   }

@@ -1,5 +1,5 @@
-// What users test their own agents and tools with. Needs no particular test runner. Name by name, like the main
-// surface.
+// Test helpers for users' agents and tools. They need no particular test runner. Like the main entry point, this
+// exports each name explicitly.
 export { type Finding, type VerifyOptions, verify, verifyAtRest } from "../core/read/verify.ts";
 export { type Fault, type FaultyStore, faultyStore, type StoreTrouble, type StoreVerb } from "./faulty-store.ts";
 export { Gate } from "./gate.ts";

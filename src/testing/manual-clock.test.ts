@@ -16,7 +16,7 @@ test("timers fire in the order of their time, each at its time", {
   expect(fired.at(-1)).toBe("late at 20");
 });
 
-test("a timer that is taken back does not fire", () => {
+test("a cancelled timer does not fire", () => {
   const clock = manualClock();
   const dispose = clock.after(1, () => expect.unreachable());
   dispose();
@@ -24,7 +24,7 @@ test("a timer that is taken back does not fire", () => {
   expect(clock.pending).toEqual([]);
 });
 
-test("what a timer sets in motion falls due within the same move", async () => {
+test("timers set by a timer fire within the same move", async () => {
   const clock = manualClock();
   let fired = 0;
   const again = async (): Promise<void> => {
@@ -48,7 +48,7 @@ test("a jump of the wall clock fires nothing and changes no duration", {
   expect(clock.pending).toEqual([{ inMs: 1, idle: true }]);
 });
 
-test("after a sleep everything fires late, in one tick, in the order of its time", () => {
+test("after `wakeAfter` all due timers fire late, in one tick, in the order of their time", () => {
   const clock = manualClock(1000);
   const fired: string[] = [];
   clock.after(20, () => fired.push(`second at ${clock.elapsed()}`));

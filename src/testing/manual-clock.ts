@@ -1,15 +1,15 @@
-// Time that moves when the test says so.
+// A clock that moves only when the test moves it.
 //
 // Invariants
-// 1. Timers fire in the order of their time; those of one moment in the order in which they were set.
-// 2. While a timer fires, the clock shows that timer's time; after a sleep, the time of the awakening.
+// 1. Timers fire in the order of their time; timers with the same time fire in the order in which they were set.
+// 2. While a timer fires, the clock shows that timer's time; after `wakeAfter`, the time of waking.
 import type { Clock } from "../ports/clock.ts";
 
 /** A timer that has not fired. */
 export interface PendingTimer {
   /** Milliseconds from now. */
   readonly inMs: number;
-  /** Set by something that waits for nothing in particular, like the renewal of leases. */
+  /** True for a timer that does not keep a program alive, such as the renewal of leases. */
   readonly idle: boolean;
 }
 
@@ -20,7 +20,7 @@ interface Timer {
   readonly call: () => void;
 }
 
-/** A clock that starts at `startMs` and stands still until it is moved. */
+/** Creates a clock that starts at `startMs` and stands still until it is moved. */
 export function manualClock(startMs = 1_000_000): ManualClock {
   return new ManualClock(startMs);
 }
@@ -59,24 +59,24 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** What would fire if the clock went on, soonest first. */
+  /** The timers that have not fired, soonest first. */
   get pending(): readonly PendingTimer[] {
     return [...this.#timers].toSorted(soonest).map(({ at, idle }) => ({ inMs: at - this.#elapsed, idle }));
   }
 
-  /** Moves on by `ms`, fires what falls due, and lets everything that follows from it happen before it resolves. */
+  /** Moves forward by `ms`, fires due timers, and waits for all promises that follow from them before it resolves. */
   async advance(ms: number): Promise<void> {
     const until = this.#elapsed + ms;
     await settled();
     for (let timer = this.#next(until); timer !== undefined; timer = this.#next(until)) {
       this.#fire(timer);
-      // What a timer sets in motion may set timers that fall due within the same move.
+      // The effects of a timer may set timers that are due within the same move.
       await settled();
     }
     this.#moveTo(until);
   }
 
-  /** The same in one tick: what follows from a timer happens after this call, not during it. */
+  /** The same in one tick: effects of a timer happen after this call, not during it. */
   tick(ms: number): void {
     const until = this.#elapsed + ms;
     for (let timer = this.#next(until); timer !== undefined; timer = this.#next(until)) this.#fire(timer);
@@ -84,8 +84,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * The machine sleeps, or is too busy to look at its timers: both clocks move on by `ms` first, and what fell due
-   * meanwhile fires late, in one tick, in the order of its time.
+   * Simulates a machine that slept, or was too busy to run its timers: both clocks move by `ms` first, and due timers
+   * fire late, in one tick, in the order of their time.
    */
   wakeAfter(ms: number): void {
     this.#moveTo(this.#elapsed + ms);
@@ -94,7 +94,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** The wall clock is set, by an administrator or by daylight. No duration changes, so nothing may fire. */
+  /** Sets the wall clock, as an administrator or daylight saving does. No duration changes, so no timer fires. */
   jump(ms: number): void {
     this.#wall += ms;
   }
@@ -119,13 +119,13 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Turns of the event loop that are asked for and have not come, on all clocks. */
+/** Turns of the event loop that are scheduled and have not run, on all clocks. */
 let immediates = 0;
 
-/** Beyond this, what asks for turns of the event loop is a loop without end. */
+/** More turns than this mean an endless loop. */
 const TURNS_MAX = 1_000;
 
-/** Resolves when nothing is left to do but to wait: every promise that could settle has settled. */
+/** Resolves when every promise that can settle has settled. */
 export async function settled(): Promise<void> {
   for (let turns = 0; turns === 0 || (immediates > 0 && turns < TURNS_MAX); turns += 1) {
     await new Promise((resolve) => setImmediate(resolve));

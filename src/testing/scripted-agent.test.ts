@@ -11,7 +11,7 @@ async function opened(...scripts: readonly (readonly Step[])[]) {
   return { agent, clock, session: await belay.createSession() };
 }
 
-test("a script is played, and ends by itself", async () => {
+test("a script is played, and then completes", async () => {
   const { session } = await opened([
     { do: "say", text: "Looking. " },
     { do: "call", name: "search", input: "x", execute: () => 42 },
@@ -41,7 +41,7 @@ test("without a script the test drives the turn", async () => {
   expect(agent.turns).toHaveLength(2);
 });
 
-test("a wait heeds a cancel", async () => {
+test("a wait ends with a cancel", async () => {
   const { agent, session } = await opened([{ do: "wait", for: new Gate() }]);
   const run = session.prompt("x");
   await run.accepted;
@@ -50,7 +50,7 @@ test("a wait heeds a cancel", async () => {
   expect(await run.outcome).toEqual({ kind: "cancelled", reason: { kind: "user", note: "enough" } });
 });
 
-test("an agent that hangs is given up after the grace, and named", async () => {
+test("an agent that hangs is abandoned after the grace period, and reported", async () => {
   const { agent, clock, session } = await opened([{ do: "hang" }]);
   const run = session.prompt("x");
   await run.accepted;

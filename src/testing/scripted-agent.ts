@@ -1,15 +1,15 @@
-// An agent that does what the test says: by a script, or turn by turn. It never waits for time, only for the test.
+// An agent that a test controls: by a script, or turn by turn. It waits for the test only, never for time.
 //
 // Invariants
-// 1. Nothing happens in a turn that neither a script nor the test asked for. So it also ignores a cancel until it is
-//    told to heed it, like the agents one has to defend against.
+// 1. A turn does only what a script or the test makes it do. So it ignores a cancel until it is made to stop, like an
+//    uncooperative agent.
 import { Bug } from "../core/bug.ts";
 import type { Json, Prompt } from "../core/model/prompt.ts";
 import type { Agent, CallOptions, CallResult, Execute, Turn, TurnResult } from "../ports/agent.ts";
 import type { Gate } from "./gate.ts";
 import { ScriptedCall } from "./scripted-call.ts";
 
-/** What a scripted turn does next. A script that ends without an end completes the turn. */
+/** The next action of a scripted turn. A script without an end completes the turn. */
 export type Step =
   | { readonly do: "say"; readonly text: string }
   /** Waits until the gate is open; a cancel ends the wait, unless it is to be ignored. */
@@ -24,17 +24,17 @@ export type Step =
   | { readonly do: "take-steers" }
   | { readonly do: "complete"; readonly result?: TurnResult | string }
   | { readonly do: "fail"; readonly message: string }
-  /** Never ends, whatever anybody asks. */
+  /** Never ends, even when it is cancelled. */
   | { readonly do: "hang" };
 
 export interface ScriptedAgent extends Agent {
-  /** The next turn that begins and has no script, for the test to drive. Each is handed out once. */
+  /** The next turn that starts without a script, for the test to drive. Each is returned once. */
   nextTurn(): Promise<ScriptedTurn>;
   /** Every turn so far, scripted or not. */
   readonly turns: readonly ScriptedTurn[];
 }
 
-/** The first turn plays the first script, and so on; turns beyond them are the test's to drive. */
+/** The first turn plays the first script, and so on; the test drives the turns after the last script. */
 export function scriptedAgent(...scripts: readonly (readonly Step[])[]): ScriptedAgent {
   const turns: ScriptedTurn[] = [];
   const unclaimed: ScriptedTurn[] = [];
@@ -54,14 +54,14 @@ export function scriptedAgent(...scripts: readonly (readonly Step[])[]): Scripte
   return Object.assign(agent, { nextTurn, turns });
 }
 
-/** One turn in the hands of the test. */
+/** One turn, driven by the test. */
 export class ScriptedTurn {
-  /** What the agent was given. */
+  /** The turn that the agent received. */
   readonly given: Turn;
   readonly ended: Promise<TurnResult | string | undefined>;
   /** The calls it has made, oldest first. */
   readonly calls: ScriptedCall[] = [];
-  /** What came back of the calls its script made, and of the steers it took in. */
+  /** The results of the calls that its script made. */
   readonly results: CallResult[] = [];
   readonly taken: Prompt[] = [];
   #complete!: (result: TurnResult | string | undefined) => void;
@@ -79,11 +79,11 @@ export class ScriptedTurn {
     this.given.emit(text);
   }
 
-  /** Asks for a call. Its work is done by `execute`, or, without one, by the test through the handle. */
+  /** Makes a call. `execute` performs it; without one, the test does, through the returned handle. */
   call(name: string, input: Json = null, execute?: Execute, options?: CallOptions): ScriptedCall {
     const call = new ScriptedCall(name, input);
     call.result = this.given.call(name, input, (live) => call.begin(live, execute) as Promise<Json>, options);
-    // Whoever does not look at the result is not punished for it.
+    // A test need not handle the result.
     call.result.catch(() => undefined);
     this.calls.push(call);
     return call;
@@ -97,7 +97,7 @@ export class ScriptedTurn {
     this.#complete(result);
   }
 
-  /** Ends, and asks for another turn once its calls have settled. */
+  /** Ends, and requests another turn once its calls have settled. */
   askAgain(text?: string): void {
     this.#complete(text === undefined ? { next: "turn" } : { next: "turn", text });
   }
@@ -106,13 +106,13 @@ export class ScriptedTurn {
     this.#fail(error);
   }
 
-  /** Ends as a well-behaved agent does when it is cancelled. Fails the test if nobody has cancelled it. */
+  /** Ends as a well-behaved agent does when it is cancelled. Fails the test if it was not cancelled. */
   endCancelled(): void {
     if (!this.given.signal.aborted) throw new Bug("heedCancel(): this turn was not cancelled");
     this.#fail(this.given.signal.reason);
   }
 
-  /** Resolves when the turn is asked to stop. */
+  /** Resolves when the turn is cancelled. */
   get cancelled(): Promise<void> {
     return aborted(this.given.signal);
   }

@@ -1,4 +1,4 @@
-// One tool call in the hands of the test.
+// One tool call, driven by the test.
 import type { Json } from "../core/model/prompt.ts";
 import type { CallResult, Execute, LiveCall } from "../ports/agent.ts";
 import { Gate } from "./gate.ts";
@@ -6,7 +6,7 @@ import { Gate } from "./gate.ts";
 export class ScriptedCall {
   readonly name: string;
   readonly input: Json;
-  /** What the turn is told, once it is durable. Rejects if the run takes no new calls. */
+  /** What the turn receives, once it is durable. Rejects if the run accepts no new calls. */
   result!: Promise<CallResult>;
   readonly #begun = new Gate<LiveCall>();
   readonly #ended: Promise<Json | undefined>;
@@ -23,7 +23,7 @@ export class ScriptedCall {
     this.#ended.catch(() => undefined);
   }
 
-  /** Resolves when the tool begins, with what it was given. A call that is cancelled before never begins. */
+  /** Resolves with the live call when the tool starts. A call that is cancelled before never starts. */
   get begun(): Promise<LiveCall> {
     return this.#begun.opened;
   }
@@ -40,7 +40,7 @@ export class ScriptedCall {
     this.#fail(error);
   }
 
-  /** Said by the agent's side when the engine begins the call. */
+  /** Called by the agent when the engine starts the call. */
   begin(live: LiveCall, execute: Execute | undefined): ReturnType<Execute> {
     this.#begun.open(live);
     return execute === undefined ? this.#ended : execute(live);

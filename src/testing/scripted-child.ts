@@ -1,8 +1,8 @@
-// One process in the hands of the test: no operating system, the same promises.
+// One process, driven by the test. It runs no operating system process, and keeps the same guarantees as one.
 //
 // Invariants
-// 1. It ends when the test says so, or when it is stopped in the way its manner says; never by itself.
-// 2. `stopped` is true exactly if a signal went out before it had ended.
+// 1. It ends when the test ends it, or when it is stopped, as its `manner` defines; never without either.
+// 2. `stopped` is true exactly if a signal was sent before it had ended.
 // 3. Between a fatal signal and the verification of its death it is dying: it still exists, and `ended` is pending.
 import { Bug } from "../core/bug.ts";
 import { ControlError } from "../core/errors.ts";
@@ -11,19 +11,19 @@ import type { Child, ChildEnd, Mechanism, Profile, SpawnRequest, Tier } from "..
 import { ScriptedOutput } from "./scripted-output.ts";
 
 /**
- * What it does when it is stopped.
- * `dies`: of the signal, whichever it is. `ignores`: the polite one; only force ends it. `exits`: with code 0, in the
- * very tick in which it is asked, after the signal. `exited`: with code 0, just before the signal was sent. `escapes`:
- * not at all; it is given up as escaped.
+ * How it reacts to a stop.
+ * `dies`: at the first signal. `ignores`: SIGTERM; only SIGKILL ends it. `exits`: with code 0, in the same tick,
+ * after the signal. `exited`: with code 0, just before the signal was sent. `escapes`: it survives, and is reported
+ * as escaped.
  */
 export type ExitBehavior = "dies" | "ignores" | "exits" | "exited" | "escapes";
 
 /**
- * When the death of a stopped child is verified. The default is the tick in which it gets the signal it dies of.
+ * When the death of a stopped child is verified. Default: in the tick of the fatal signal.
  * `{ afterMs }`: this much later, as when the kernel takes 700 ms to free the memory of a large process. `never`: not
- * at all, although SIGKILL was sent too; `ended` settles only if the test calls `verifyDeath()`.
- * Combines with every manner. One that ignores the polite signal dies of SIGKILL, so the time counts from there; one
- * that escapes is given up this long after SIGKILL (default 10 s).
+ * even after SIGKILL; `ended` settles only if the test calls `verifyDeath()`.
+ * Combines with every manner. For `ignores` the time counts from SIGKILL; for `escapes` it is the time from SIGKILL
+ * until the child is reported as escaped (default 10 s).
  */
 export type DeathVerified = { readonly afterMs: number } | "never";
 
@@ -49,15 +49,15 @@ export class ScriptedChild implements Child {
   readonly ended: Promise<ChildEnd>;
   readonly manner: ExitBehavior;
   readonly deathVerified: DeathVerified;
-  /** Each time it was asked to stop: with which grace. */
+  /** The grace period of each stop. */
   readonly stops: number[] = [];
-  /** Whether anything of it exists. A dying child exists until its death is verified, an escaped one for ever. */
+  /** Whether the process exists. A dying child exists until its death is verified, an escaped one permanently. */
   alive = true;
-  /** When it got the signal it dies of, on the clock that does not jump, if its death was not verified at once. */
+  /** When the fatal signal was sent, on the monotonic clock, if the death was not verified at once. */
   dyingSince: number | undefined = undefined;
   /** How it ended, once it has. */
   end: ChildEnd | undefined = undefined;
-  /** What was written to it, whether that has ended, and the size of its terminal. */
+  /** What was written to it, whether its input has ended, and the size of its terminal. */
   input = "";
   inputEnded: boolean;
   size: SpawnRequest["terminal"];
@@ -92,36 +92,36 @@ export class ScriptedChild implements Child {
     });
   }
 
-  /** What was sent to it, in order. */
+  /** The signals sent to it, in order. */
   get signals(): readonly string[] {
     return this.#signals;
   }
 
-  /** Whether it got a signal it dies of, and its death is not verified yet. */
+  /** Whether a fatal signal was sent and its death is not verified yet. */
   get dying(): boolean {
     return this.dyingSince !== undefined && this.end === undefined;
   }
 
-  /** Verifies the death of a dying child, now. */
+  /** Verifies the death of a dying child. */
   verifyDeath(): void {
     if (!this.dying) throw new Bug(`the death of ${this.request.id} cannot be verified: it is not dying`);
     this.#verify();
   }
 
-  /** Ends by itself. */
+  /** Exits. */
   exit(code = 0): void {
-    this.#mustLive("exit");
+    this.#requireRunning("exit");
     this.#end({ code, signal: undefined });
   }
 
-  /** Is ended by a signal that is not ours: it crashed, or somebody else has sent one. */
+  /** Ends by a signal that Belay did not send: a crash, or another process's kill. */
   die(signal: string): void {
-    this.#mustLive("die");
+    this.#requireRunning("die");
     this.#end({ code: undefined, signal });
   }
 
   say(text: string, stream: "stdout" | "stderr" = "stdout"): void {
-    this.#mustLive("say anything");
+    this.#requireRunning("say anything");
     this.output.say(text, stream, this.#clock.elapsed());
     if (stream === "stdout") this.request.hear?.(Buffer.from(text));
   }
@@ -132,7 +132,7 @@ export class ScriptedChild implements Child {
     if (this.end !== undefined) return;
     if (this.stops.length === 1 && this.manner === "exited") this.#end({ code: 0, signal: undefined });
     else if (graceMs <= 0) this.#force();
-    else if (this.#signals.length === 0) this.#ask(graceMs);
+    else if (this.#signals.length === 0) this.#terminate(graceMs);
     else if (this.#forcedAt !== undefined) this.#forceAfter(graceMs);
   }
 
@@ -157,15 +157,16 @@ export class ScriptedChild implements Child {
     this.size = size;
   }
 
-  #ask(graceMs: number): void {
+  #terminate(graceMs: number): void {
     this.#signals.push("SIGTERM");
     if (this.manner === "dies") this.#die({ code: undefined, signal: "SIGTERM" });
     else if (this.manner === "exits") this.#die({ code: 0, signal: undefined });
-    // A death that is not verified cannot be told from a child that ignores the signal: force follows in both cases.
+    // Belay cannot distinguish an unverified death from a child that ignores the signal: SIGKILL follows in both
+    // cases.
     if (this.end === undefined) this.#forceAfter(graceMs);
   }
 
-  /** Sooner, if that was planned for later. */
+  /** Moves SIGKILL to an earlier time, never to a later one. */
   #forceAfter(graceMs: number): void {
     const at = this.#clock.elapsed() + graceMs;
     if (this.#forcedAt !== undefined && this.#forcedAt <= at) return;
@@ -183,7 +184,7 @@ export class ScriptedChild implements Child {
     else if (!this.dying) this.#die({ code: undefined, signal: "SIGKILL" });
   }
 
-  /** Has got the signal it dies of. */
+  /** The fatal signal was sent. */
   #die(exit: Pick<ChildEnd, "code" | "signal">): void {
     if (this.deathVerified !== "never" && this.deathVerified.afterMs <= 0) {
       this.#end(exit);
@@ -219,13 +220,13 @@ export class ScriptedChild implements Child {
     this.#resolve(this.end);
   }
 
-  #mustLive(what: string): void {
+  #requireRunning(what: string): void {
     if (this.end !== undefined) throw new Bug(`${this.request.id} cannot ${what}: it has ended`);
     if (this.dying) throw new Bug(`${this.request.id} cannot ${what}: it is dying`);
   }
 }
 
-/** As with real processes. */
+/** The same as for real processes. */
 const ESCAPED_AFTER_MS = 10_000;
 
 const ignore = (): void => {};

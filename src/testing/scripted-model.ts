@@ -1,9 +1,9 @@
-// A language model that says what the test says, when the test says so. Any agent over the AI SDK's model interface can
-// be tested with it; it never waits for time.
+// A language model that a test controls. Works with any agent over the AI SDK's model interface; it never waits for
+// time.
 //
 // Invariants
-// 1. Each request plays the next script; a request beyond the last one is refused, and not retried.
-// 2. A wait heeds the request's signal unless it is told to ignore it, like the models one has to defend against.
+// 1. Each request plays the next script; a request after the last one is refused, and not retried.
+// 2. A wait ends when the request is aborted, unless the script ignores that, like an uncooperative model.
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -16,21 +16,21 @@ import { ControlError } from "../core/errors.ts";
 import type { Json } from "../core/model/prompt.ts";
 import type { Gate } from "./gate.ts";
 
-/** What the model does next. A script without an end finishes: for its calls, or because it has said it all. */
+/** The model's next action. A script without an end finishes: for its calls, or because its output is complete. */
 export type ModelStep =
-  /** The steps before this one come before the provider begins to answer. Without it, it answers at once. */
+  /** The steps before this one run before the provider responds. Without it, it responds at once. */
   | { readonly do: "connect" }
   | { readonly do: "say"; readonly text: string }
   | { readonly do: "think"; readonly text: string; readonly signature?: string }
-  /** `input` is given as JSON text, if it is a string: so that it can be broken. */
+  /** An `input` that is a string is used as JSON text, so that it can be invalid. */
   | { readonly do: "call"; readonly name: string; readonly input?: Json; readonly id?: string }
-  /** Anything else a provider may stream. */
+  /** Any other part that a provider may stream. */
   | { readonly do: "part"; readonly part: LanguageModelV4StreamPart }
   | { readonly do: "wait"; readonly for: Gate; readonly onCancel?: "heed" | "ignore" }
   | { readonly do: "finish"; readonly reason?: LanguageModelV4FinishReason["unified"]; readonly usage?: ScriptedUsage }
-  /** Before it connects: the request is refused. After: the stream breaks. */
+  /** Before `connect`: the request is refused. After: the stream breaks. */
   | { readonly do: "fail"; readonly error: unknown }
-  /** The stream ends as it is. */
+  /** The stream ends without a finish part. */
   | { readonly do: "close" };
 
 export interface ScriptedUsage {
@@ -38,19 +38,19 @@ export interface ScriptedUsage {
   readonly outputTokens?: number;
 }
 
-/** One request that was made. */
+/** One received request. */
 export interface ScriptedRequest {
   readonly options: LanguageModelV4CallOptions;
   /** Whether its signal was aborted. */
   readonly aborted: boolean;
-  /** Whether whoever read its stream has cancelled it. */
+  /** Whether the reader has cancelled its stream. */
   readonly cancelled: boolean;
 }
 
 export interface ScriptedModel extends LanguageModelV4 {
   /** Every request so far. */
   readonly requests: readonly ScriptedRequest[];
-  /** The next request that is made; each is handed out once. */
+  /** The next request; each is returned once. */
   nextRequest(): Promise<ScriptedRequest>;
 }
 
@@ -80,10 +80,10 @@ export function scriptedModel(...scripts: readonly (readonly ModelStep[])[]): Sc
   };
 }
 
-/** A step that nobody plays would make a test pass that tests nothing. */
+/** An unknown step would be skipped, so that a test passes without testing anything. */
 function checkStep(step: ModelStep): void {
   if (STEPS.has(step?.do)) return;
-  throw new ControlError("invalid", `A step of a scripted model says what to \`do\`: ${[...STEPS].join(", ")}.`);
+  throw new ControlError("invalid", `A step of a scripted model must have a known \`do\`: ${[...STEPS].join(", ")}.`);
 }
 
 const STEPS: ReadonlySet<unknown> = new Set<ModelStep["do"]>([
@@ -122,7 +122,7 @@ class Playing implements ScriptedRequest {
     return { stream: this.#stream(this.#steps.slice(at + 1)) };
   }
 
-  /** A part per pull, so that what breaks the stream comes after what was said before it. */
+  /** One part per pull, so that an error comes after the parts before it. */
   #stream(steps: readonly ModelStep[]): ReadableStream<LanguageModelV4StreamPart> {
     const parts = this.#play(steps);
     return new ReadableStream(

@@ -1,10 +1,10 @@
-// What a scripted child has said: in memory, all of it, and read like the real thing.
+// The output of a scripted child, held in memory and read like a real process's.
 import type { Excerpt, Output, OutputCounts, OutputPage, OutputPageOptions, Stream } from "../ports/spawner.ts";
 
-/** As much as a page of the real thing has, unless somebody wishes otherwise. */
+/** The default page size of a real process. */
 const PAGE_BYTES = 64 * 1024;
 
-interface Said {
+interface Chunk {
   readonly stream: "stdout" | "stderr";
   readonly bytes: Buffer;
 }
@@ -12,7 +12,7 @@ interface Said {
 export class ScriptedOutput implements Output {
   readonly dir: string;
   lastAt: number;
-  #said: Said[] = [];
+  #chunks: Chunk[] = [];
   #ended = false;
   #sleepers: (() => void)[] = [];
 
@@ -28,7 +28,7 @@ export class ScriptedOutput implements Output {
   }
 
   say(text: string, stream: "stdout" | "stderr", at: number): void {
-    this.#said.push({ stream, bytes: Buffer.from(text) });
+    this.#chunks.push({ stream, bytes: Buffer.from(text) });
     this.lastAt = at;
     this.#wake();
   }
@@ -73,14 +73,16 @@ export class ScriptedOutput implements Output {
     const bytes = this.#bytes(stream);
     const from = Math.min(offset, bytes.length);
     const cut = boundaryAt(bytes, Math.min(bytes.length, from + bytesMax));
-    // One character at least, or a reader with a small wish would never get on.
+    // At least one character, so that a reader with a small limit still advances.
     const to = cut > from ? cut : Math.min(bytes.length, from + CHARACTER_BYTES_MAX);
     const text = shown(bytes.subarray(from, to), plain);
     return { stream, from, to, text, missing: 0, end: this.#ended && to === bytes.length };
   }
 
   #bytes(stream: Stream): Buffer {
-    return Buffer.concat(this.#said.filter((one) => stream === "all" || one.stream === stream).map((one) => one.bytes));
+    return Buffer.concat(
+      this.#chunks.filter((one) => stream === "all" || one.stream === stream).map((one) => one.bytes),
+    );
   }
 
   #wake(): void {
@@ -93,7 +95,7 @@ export class ScriptedOutput implements Output {
 const NEWLINE = 10;
 const CHARACTER_BYTES_MAX = 4;
 
-/** The last place at or before `at` where a character begins. */
+/** The last position at or before `at` where a character begins. */
 function boundaryAt(bytes: Buffer, at: number): number {
   let place = at;
   while (place > 0 && place < bytes.length && ((bytes[place] ?? 0) & 0xc0) === 0x80) place -= 1;
@@ -107,7 +109,7 @@ function shown(bytes: Buffer, plain: boolean): string {
   return [...text.replaceAll(ESCAPES, "")].filter(isShown).join("");
 }
 
-/** Colours and cursor movements, and titles: what a terminal would not show. */
+/** Escape sequences: colours, cursor movements and titles. */
 const ESCAPES = new RegExp(
   `${String.fromCharCode(27)}(?:\\[[0-9;?]*[A-Za-z]|\\][^${String.fromCharCode(7)}]*${String.fromCharCode(7)})`,
   "g",

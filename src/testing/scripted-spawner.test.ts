@@ -13,7 +13,7 @@ async function started(script: ChildScript = {}) {
   return { clock, spawner, child: await spawner.spawn(request()) };
 }
 
-test("a child that ends by itself was not stopped", async () => {
+test("a child that exits was not stopped", async () => {
   const { clock, child } = await started();
   await clock.advance(20);
   child.exit(3);
@@ -25,13 +25,13 @@ test("a child that ends by itself was not stopped", async () => {
   expect(() => child.exit()).toThrow("it has ended");
 });
 
-test("a child that crashes names the signal, and was not stopped", async () => {
+test("a child that crashes reports the signal, and was not stopped", async () => {
   const { child } = await started();
   child.die("SIGSEGV");
   expect(await child.ended).toMatchObject({ code: undefined, signal: "SIGSEGV", stopped: false });
 });
 
-test("a child dies of the polite signal, in the tick in which it is stopped", async () => {
+test("a child dies of SIGTERM, in the tick in which it is stopped", async () => {
   const { child } = await started();
   child.stop();
   expect(child.alive).toBe(false);
@@ -39,7 +39,7 @@ test("a child dies of the polite signal, in the tick in which it is stopped", as
   expect(await child.ended).toMatchObject({ signal: "SIGTERM", stopped: true, signals: ["SIGTERM"] });
 });
 
-test("a child that ignores the polite signal is forced when its grace is over", async () => {
+test("a child that ignores SIGTERM is killed after its grace period", async () => {
   const { clock, child } = await started({ whenStopped: "ignores" });
   child.stop(100);
   child.stop(5_000);
@@ -50,7 +50,7 @@ test("a child that ignores the polite signal is forced when its grace is over", 
   expect(clock.pending).toEqual([]);
 });
 
-test("a second stop with a shorter grace hurries it, and without any forces it at once", async () => {
+test("a second stop with a shorter grace period kills it sooner, and without one at once", async () => {
   const { clock, child } = await started({ whenStopped: "ignores" });
   child.stop(1_000);
   child.stop(100);
@@ -61,7 +61,7 @@ test("a second stop with a shorter grace hurries it, and without any forces it a
   expect(child.stops).toEqual([1_000, 100, 0]);
 });
 
-test("a child that ignores it can still tidy up and exit, and was stopped", async () => {
+test("a child that ignores SIGTERM can still exit, and was stopped", async () => {
   const { clock, child } = await started({ whenStopped: "ignores" });
   child.stop();
   child.exit(0);
@@ -69,7 +69,7 @@ test("a child that ignores it can still tidy up and exit, and was stopped", asyn
   expect(clock.pending).toEqual([]);
 });
 
-test("a child that exits in the very tick was stopped; one that had exited before was not", async () => {
+test("a child that exits in the tick of its stop was stopped; one that had exited before was not", async () => {
   const exits = await started({ whenStopped: "exits" });
   exits.child.stop();
   expect(await exits.child.ended).toMatchObject({ code: 0, stopped: true, signals: ["SIGTERM"] });
@@ -78,7 +78,7 @@ test("a child that exits in the very tick was stopped; one that had exited befor
   expect(await exited.child.ended).toMatchObject({ code: 0, stopped: false, signals: [] });
 });
 
-test("a child that survives force is given up as escaped, and goes on", {
+test("a child that survives SIGKILL is reported as escaped, and stays alive", {
   meta: { id: "testing/scripted-child-escapes" },
 }, async () => {
   const { clock, child } = await started({ whenStopped: "escapes" });
@@ -90,7 +90,7 @@ test("a child that survives force is given up as escaped, and goes on", {
   expect(child.alive).toBe(true);
 });
 
-test("a death that is verified late: the child is dying until then, and exists", async () => {
+test("with a late verification a child is dying until then, and exists", async () => {
   const { clock, child } = await started({ deathVerified: { afterMs: 700 } });
   child.stop(1_500);
   expect([child.signals, child.dying, child.alive]).toEqual([["SIGTERM"], true, true]);
@@ -104,7 +104,7 @@ test("a death that is verified late: the child is dying until then, and exists",
   expect(clock.pending).toEqual([]);
 });
 
-test("a child that ignores the polite signal dies of the second, and late counts from there", async () => {
+test("a child that ignores SIGTERM dies of SIGKILL, and its verification counts from there", async () => {
   const { clock, child } = await started({ whenStopped: "ignores", deathVerified: { afterMs: 700 } });
   child.stop(1_000);
   await clock.advance(999);
@@ -117,7 +117,7 @@ test("a child that ignores the polite signal dies of the second, and late counts
   expect(await child.ended).toMatchObject({ signal: "SIGKILL", durationMs: 1_700 });
 });
 
-test("a death that is verified after the grace is over: force follows, and does not start the time anew", async () => {
+test("with a verification after the grace period, SIGKILL follows and does not restart the time", async () => {
   const { clock, child } = await started({ deathVerified: { afterMs: 700 } });
   child.stop(100);
   await clock.advance(100);
@@ -126,7 +126,7 @@ test("a death that is verified after the grace is over: force follows, and does 
   expect(await child.ended).toMatchObject({ signal: "SIGTERM", signals: ["SIGTERM", "SIGKILL"], durationMs: 700 });
 });
 
-test("a death that is never verified: `ended` does not settle, until the test verifies it", async () => {
+test("with a verification that never comes, `ended` settles only when the test verifies it", async () => {
   const { clock, child } = await started({ deathVerified: "never" });
   expect(() => child.verifyDeath()).toThrow("it is not dying");
   child.stop(1_500);
@@ -145,13 +145,13 @@ test("a death that is never verified: `ended` does not settle, until the test ve
   expect(() => child.verifyDeath()).toThrow("it is not dying");
 });
 
-test("a child that ends by itself is verified at once, whatever was planned for its death", async () => {
+test("a child that exits is verified at once, whatever was planned for its death", async () => {
   const { child } = await started({ deathVerified: "never" });
   child.exit(0);
   expect(await child.ended).toMatchObject({ code: 0, stopped: false });
 });
 
-test("a child that escapes is given up as late as the test says, or not at all", async () => {
+test("a child that escapes is reported as late as the test says, or never", async () => {
   const late = await started({ whenStopped: "escapes", deathVerified: { afterMs: 500 } });
   late.child.stop(0);
   await late.clock.advance(499);
@@ -164,7 +164,7 @@ test("a child that escapes is given up as late as the test says, or not at all",
   expect(never.child.end).toBeUndefined();
 });
 
-test("closing waits for a death that is not verified", async () => {
+test("close() waits for a death that is not verified", async () => {
   const { spawner, child } = await started({ deathVerified: "never" });
   let closed = false;
   const closing = spawner.close().then(() => {
@@ -176,13 +176,13 @@ test("closing waits for a death that is not verified", async () => {
   await closing;
 });
 
-test("a child that cannot be started is none", async () => {
+test("a child that cannot be started is not in `children`", async () => {
   const spawner = scriptedSpawner({ clock: manualClock(), script: () => ({ refused: "uncontained" }) });
   await expect(spawner.spawn(request())).rejects.toMatchObject({ code: "uncontained" });
   expect(spawner.children).toEqual([]);
 });
 
-test("a child that starts late is not started if it is stopped before", async () => {
+test("a child that starts late does not start if it is stopped before", async () => {
   const clock = manualClock();
   const gates = [new Gate(), new Gate()] as const;
   const spawner = scriptedSpawner({ clock });
@@ -198,7 +198,7 @@ test("a child that starts late is not started if it is stopped before", async ()
   expect(await spawner.next()).toBe(await second);
 });
 
-test("closing ends every child, and nothing starts any more", async () => {
+test("close() ends every child, and none starts afterwards", async () => {
   const { spawner, child } = await started({ whenStopped: "ignores" });
   const late = new Gate();
   spawner.plan({ startsAfter: late });
@@ -209,7 +209,7 @@ test("closing ends every child, and nothing starts any more", async () => {
   await expect(spawner.spawn(request("proc_1.3"))).rejects.toMatchObject({ code: "not_started" });
 });
 
-test("what a child says is counted, read by offset on character boundaries, and kept after its end", async () => {
+test("the output of a child is counted, read by offset on character boundaries, and kept after its end", async () => {
   const { spawner, child } = await started();
   child.say("grün\n");
   child.say("rot", "stderr");
@@ -225,7 +225,7 @@ test("what a child says is counted, read by offset on character boundaries, and 
   expect(await spawner.output("proc_1.9")).toBeUndefined();
 });
 
-test("an excerpt is whole if it fits, and says how much it leaves out if not", async () => {
+test("an excerpt is complete if it fits, and otherwise reports how much it omits", async () => {
   const { child } = await started();
   child.say(`\u001b[31m${"a".repeat(10)}${"z".repeat(10)}\u001b[0m`);
   expect(child.output.excerpt({ plain: true })).toEqual({ head: "aaaaaaaaaazzzzzzzzzz", tail: "", omitted: 0 });
@@ -234,7 +234,7 @@ test("an excerpt is whole if it fits, and says how much it leaves out if not", a
   expect(omitted).toBe(17);
 });
 
-test("whoever follows hears everything, and the end", async () => {
+test("a follower receives all output, and its end", async () => {
   const { child } = await started();
   const heard: string[] = [];
   const following = (async () => {
@@ -248,7 +248,7 @@ test("whoever follows hears everything, and the end", async () => {
   expect(heard.join("")).toBe("onetwo");
 });
 
-test("it is written to only if that was asked for, and resized only if it has a terminal", async () => {
+test("input and resizing are refused unless the child has open input or a terminal", async () => {
   const { spawner, child } = await started();
   await expect(child.write("x")).rejects.toMatchObject({ code: "conflict" });
   await expect(child.resize({ columns: 1, rows: 1 })).rejects.toMatchObject({ code: "invalid" });

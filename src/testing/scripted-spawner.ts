@@ -1,4 +1,4 @@
-// A spawner without an operating system: the test says when a child starts, what it says, and how it ends.
+// A spawner without an operating system: the test decides when a child starts, what it prints, and how it ends.
 import { type ControlCode, ControlError } from "../core/errors.ts";
 import type { ProcessId } from "../core/model/ids.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -6,12 +6,12 @@ import type { Mechanism, OutputFile, Spawner, SpawnRequest, Tier } from "../port
 import type { Gate } from "./gate.ts";
 import { type DeathVerified, type ExitBehavior, ScriptedChild } from "./scripted-child.ts";
 
-/** What a child is like. Without any of it, it starts at once and dies when it is asked to. */
+/** The behavior of a child. By default it starts at once and dies when it is stopped. */
 export interface ChildScript {
   readonly whenStopped?: ExitBehavior;
   /** Its death is verified late, or never. */
   readonly deathVerified?: DeathVerified;
-  /** It starts once the gate is open; unless it is stopped before, and then never. */
+  /** It starts once the gate is open; never, if it is stopped before. */
   readonly startsAfter?: Gate;
   /** It cannot be started. */
   readonly refused?: Extract<ControlCode, "not_started" | "uncontained" | "invalid">;
@@ -19,11 +19,11 @@ export interface ChildScript {
 
 export interface ScriptedSpawnerOptions {
   readonly clock: Clock;
-  /** What children are like for which nothing was planned. */
+  /** The behavior of children for which nothing was planned. */
   readonly script?: (request: SpawnRequest) => ChildScript;
-  /** Told of each child in the moment in which it starts. */
+  /** Called with each child in the tick in which it starts. */
   readonly started?: (child: ScriptedChild) => void;
-  /** How long a child is waited for before it is forced, if nobody says otherwise. Default 1500. */
+  /** The grace period of a child whose request names none. Default 1500. */
   readonly graceMs?: number;
 }
 
@@ -34,7 +34,7 @@ export function scriptedSpawner(options: ScriptedSpawnerOptions): ScriptedSpawne
 export class ScriptedSpawner implements Spawner {
   readonly tier: Tier = "namespace";
   readonly mechanism: Mechanism = "bubblewrap";
-  /** Every child that has started, in this order. */
+  /** Every child that has started, in order. */
   readonly children: ScriptedChild[] = [];
   readonly #options: ScriptedSpawnerOptions;
   readonly #planned: ChildScript[] = [];
@@ -46,12 +46,12 @@ export class ScriptedSpawner implements Spawner {
     this.#options = options;
   }
 
-  /** The next child that is asked for is like this. */
+  /** Sets the behavior of the next child. */
   plan(script: ChildScript): void {
     this.#planned.push(script);
   }
 
-  /** The next child that starts. Each is handed out once. */
+  /** The next child that starts. Each is returned once. */
   next(): Promise<ScriptedChild> {
     const child = this.#unclaimed.shift();
     return child === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(child);
@@ -62,7 +62,7 @@ export class ScriptedSpawner implements Spawner {
     const planned = this.#planned.shift() ?? script?.(request) ?? {};
     const { whenStopped: manner = "dies", deathVerified, startsAfter, refused } = planned;
     const over = [this.#closed.signal, ...(request.signal === undefined ? [] : [request.signal])];
-    // Whoever may be stopped before it exists is not started in the tick in which it is asked for, like the real thing.
+    // Like a real spawner, this does not start a child in the tick of its request if it may be stopped first.
     await (startsAfter === undefined ? undefined : Promise.race([startsAfter.opened, ...over.map(aborted)]));
     if (over.some((signal) => signal.aborted)) {
       throw new ControlError("not_started", `${request.id} was not started: it was stopped before it existed.`);

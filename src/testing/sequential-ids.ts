@@ -1,4 +1,4 @@
-// Ids that can be foreseen: run_1, run_2, … Each kind is counted on its own.
+// Predictable ids: run_1, run_2, … Each prefix is counted separately.
 import { createHash } from "node:crypto";
 import type { Ids } from "../ports/clock.ts";
 
