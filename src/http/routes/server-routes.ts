@@ -1,6 +1,6 @@
 // Routes about the whole house: how it is, what goes on in it, and how to stop all of it.
 import { z } from "zod";
-import { recorded, streamDown, toldCursor, toldEvent } from "../schemas/event.ts";
+import { feedCursor, feedEvent, recorded, streamDown } from "../schemas/event.ts";
 import { coveredSessions, promptCancelReceipt } from "../schemas/outcome.ts";
 import { questions } from "../schemas/question.ts";
 import {
@@ -149,7 +149,7 @@ export const SERVER_ROUTES = {
     scope: "read",
     summary: "What is recorded in any session, as it happens.",
     query: allEventsQuery,
-    answers: { 200: events(toldEvent, toldCursor, recorded) },
+    answers: { 200: events(feedEvent, feedCursor, recorded) },
   },
   stream: {
     method: "GET",

@@ -185,9 +185,12 @@ export const delta = z.discriminatedUnion("type", [
 /** In place of events that are not kept any more. */
 export const gap = z.object({ type: z.literal("gap"), from: seq, to: seq });
 
-/** What the stream over all sessions carries with each event. */
-export const toldEvent = z.object({ cursor: z.string(), sessionId, event: recorded });
-/** What it carries where there is no event: how far it is. */
+/** An event on the stream of all sessions. */
+export const feedEvent = z.object({ cursor: z.string(), sessionId, event: recorded });
+
+/** A message without an event on that stream: the position of the reader. */
+export const feedCursor = z.object({ cursor: z.string() });
+
 const streamHead = z.object({ status: z.int(), headers: z.record(z.string(), z.string()) });
 const streamId = z.string();
 /** What the server sends on a shared stream. */
@@ -201,6 +204,5 @@ export const streamDown = z.discriminatedUnion("type", [
   z.object({ type: z.literal("heartbeat") }),
 ]);
 
-export const toldCursor = z.object({ cursor: z.string() });
 /** The last a stream says if the server ends it. */
 export const bye = z.object({ reason: z.string() });
