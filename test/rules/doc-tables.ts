@@ -45,7 +45,7 @@ export const TABLES: readonly Table[] = [
     name: "file limits",
     make: () => limits("src/agent/tools/files/file-limits.ts", fileLimits),
   },
-  { page: "ARCHITECTURE.md", name: "rooms", make: rooms },
+  { page: "ARCHITECTURE.md", name: "imports", make: imports },
   { page: "docs/server.md", name: "routes", make: routes },
   { page: "docs/server.md", name: "status codes", make: statusCodes },
   { page: "docs/server.md", name: "metrics", make: metrics },
@@ -149,8 +149,8 @@ function codes(): string {
   return table(["code", "worth another try", "exit code", "advice"], rows);
 }
 
-/** Who may import whom, of the rooms that are built. */
-function rooms(): string {
+/** The folders that exist, and what each may import. */
+function imports(): string {
   const built = new Set(sources().map(({ path }) => roomOf(path)));
   const names = (all: readonly string[] = []): string =>
     all
@@ -160,7 +160,7 @@ function rooms(): string {
   const rows = Object.entries(ROOMS)
     .filter(([name]) => built.has(name))
     .map(([name, { from, typesFrom, outside }]) => [`\`${name}\``, names(from), names(typesFrom), names(outside)]);
-  return table(["room", "imports", "types only", "from outside"], rows);
+  return table(["folder", "imports", "types only", "from outside"], rows);
 }
 
 /** Every route, in the order in which the server has them. */

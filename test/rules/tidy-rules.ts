@@ -128,14 +128,13 @@ function purposeFirst({ path, text }: SourceText): readonly string[] {
   return /^(\/\/ \S|\/\*)/.test(begun) ? [] : [`${path}: begins without saying what it is for`];
 }
 
-/** Words the glossary has a better word for. */
+/** Second names for what the glossary calls a session, a run or a turn, and other spellings of cancelled. */
 const BANNED_WORDS = new Set([
-  ...["thread", "chat", "conversation", "job", "jobs", "execution", "iteration", "backlog", "mutex"],
-  ...["dequeue", "discard", "orphan", "orphaned", "zombie", "leaked", "chunk", "ack", "terminate", "terminated"],
+  ...["thread", "chat", "conversation", "job", "jobs", "execution", "iteration"],
   ...["uncancellable", "canceled", "canceling", "cancelation"],
 ]);
 
-/** Where such a word means what it says. */
+/** Where such a word has its usual meaning. */
 const MEANT: readonly { readonly word: string; readonly in: string; readonly because: string }[] = [
   { word: "thread", in: "src/store/sqlite/", because: "a thread of the platform, not a session" },
 ];
@@ -145,7 +144,7 @@ function bannedWords(file: SourceText): readonly string[] {
   const meant = new Set(MEANT.filter((one) => file.path.startsWith(one.in)).map((one) => one.word));
   return exportedNames(parse(file)).flatMap(({ name, node }) => {
     const word = wordsOf(name).find((one) => BANNED_WORDS.has(one) && !meant.has(one));
-    return word === undefined ? [] : [`${at(file, node)}: ${name} says ${word}; see the glossary`];
+    return word === undefined ? [] : [`${at(file, node)}: ${name} contains ${word}; see the glossary`];
   });
 }
 
