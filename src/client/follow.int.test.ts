@@ -164,7 +164,7 @@ describe("a faulty server", () => {
     expect(reader.seqs()).toEqual([1]);
   });
 
-  test("that ends the stream because of its own failure is retried a limited number of times", async () => {
+  test("that ends the stream because of an internal failure is retried a limited number of times", async () => {
     await using fixture = await connected();
     const reader = listen(fixture);
     for (let fault = 0; fault <= FAULTS_MAX; fault += 1) {
@@ -285,7 +285,7 @@ describe("the end of a stream", () => {
     [401, "unauthenticated"],
     [403, "forbidden"],
     [404, "not_found"],
-  ])("%i is thrown to the reader", async (status, code) => {
+  ])("%i is an error", async (status, code) => {
     await using fixture = await connected();
     const reader = listen(fixture);
     (await fixture.server.next(STREAM)).error(status, code);

@@ -254,7 +254,7 @@ describe("G7: a cancel of a run", () => {
     [409, "busy"],
     [429, "queue_full"],
   ])(
-    "of a prompt that was refused (%i %s) stops nobody else's run under its key: nothing is sent",
+    "of a prompt that was refused (%i %s) sends nothing, so that it cannot stop another run with its key",
     async (status, code) => {
       await using fixture = await connected();
       const run = fixture.client.session("ses_1").prompt("other", { key: "k" });
@@ -270,7 +270,7 @@ describe("G7: a cancel of a run", () => {
     ["by a server that could not record it", "unavailable", (prompt) => prompt.error(503, "unavailable")],
     ["by a proxy that knows nothing of it", "invalid", (prompt) => prompt.text(404, "no such backend")],
     ["by the line", "disconnected", (prompt) => prompt.cut()],
-  ])("goes by the key if the prompt was failed %s: it may be there all the same", async (_, code, fail) => {
+  ])("names the prompt by its key if that failed %s, because it may have arrived", async (_, code, fail) => {
     await using fixture = await connected({ patienceMs: 0 });
     const run = fixture.client.session("ses_1").prompt("hello");
     await fail(await fixture.server.next(PROMPT));
@@ -366,7 +366,7 @@ describe("G7: a cancel of a run", () => {
     "cancel() of a call": (client) => client.cancel("call_1.1"),
     "cancelCall()": (client) => client.session("ses_1").cancelCall("call_1.1"),
     "cancelPrompt()": (client) => client.session("ses_1").cancelPrompt("k"),
-    "cancelPrompt() of a session of its own": (client) => client.cancelPrompt("k"),
+    "cancelPrompt() of a prompt with its own session": (client) => client.cancelPrompt("k"),
     "queue.withdraw()": (client) => client.session("ses_1").queue.withdraw("run_1"),
     "queue.clear()": (client) => client.session("ses_1").queue.clear(),
     "close()": (client) => client.session("ses_1").close(),

@@ -33,7 +33,7 @@ describe("the path of the data directory", () => {
     [{ HOME: "/h", XDG_STATE_HOME: "/x", BELAY_HOME: "/b" }, undefined, "/b"],
     [{ HOME: "/h", BELAY_HOME: "" }, undefined, "/h/.local/state/belay"],
     [{ HOME: "/h", BELAY_HOME: "/b" }, "/given", "/given"],
-  ])("with %j and --home %s it is %s", (env, home, dir) => {
+  ])("with %j and --home %s is %s", (env, home, dir) => {
     expect(openDataDir({ home, env }).dir).toBe(dir);
   });
 

@@ -39,7 +39,7 @@ async function look(turn: Turn): Promise<string> {
   return JSON.stringify({ turn: turn.cwd ?? null, ...(seen.kind === "completed" ? { call: seen.value } : seen) });
 }
 
-async function house(options: Parameters<typeof openTestBelay>[1] = {}): Promise<Belay> {
+async function opened(options: Parameters<typeof openTestBelay>[1] = {}): Promise<Belay> {
   const { belay } = await openTestBelay({ look }, { processes: { workspace }, graceMs: 500, ...options });
   open.push(belay);
   return belay;
@@ -48,7 +48,7 @@ async function house(options: Parameters<typeof openTestBelay>[1] = {}): Promise
 const seenIn = (path: string | null, pwd: string): object => ({ turn: path, call: { cwd: path, pwd: `${pwd}\n` } });
 
 test("turns, calls and commands of a session run in its directory, and others in the workspace", async () => {
-  const belay = await house();
+  const belay = await opened();
   const session = await belay.createSession({ cwd: project });
   expect(await session.row()).toMatchObject({ cwd: project });
   expect(JSON.parse(await session.prompt("look").text())).toEqual(seenIn(project, project));
@@ -60,7 +60,7 @@ test("turns, calls and commands of a session run in its directory, and others in
 });
 
 test("a process of the session starts there too, and cannot start outside of it", async () => {
-  const belay = await house();
+  const belay = await opened();
   const session = await belay.createSession({ cwd: project });
   const child = await session.processes.start("pwd");
   expect((await child.wait())?.output?.tail).toBe(`${project}\n`);
@@ -72,11 +72,11 @@ test("a process of the session starts there too, and cannot start outside of it"
 test("G1: a restart keeps the directory, from the log and from a snapshot", async () => {
   const store = join(base, "belay.db");
   for (const runs of [0, 60]) {
-    const first = await house({ store });
+    const first = await opened({ store });
     const { id } = await first.createSession({ cwd: project });
     for (let index = 0; index < runs; index += 1) await first.session(id).prompt(`run ${index}`).outcome;
     await open.pop()?.close();
-    const second = await house({ store });
+    const second = await opened({ store });
     expect(await second.session(id).row()).toMatchObject({ cwd: project });
     expect(JSON.parse(await second.session(id).prompt("look").text())).toEqual(seenIn(project, project));
     await open.pop()?.close();
@@ -84,7 +84,7 @@ test("G1: a restart keeps the directory, from the log and from a snapshot", asyn
 });
 
 test("G2: the same key with another directory is a conflict; a link to the same directory is not", async () => {
-  const belay = await house();
+  const belay = await opened();
   const { id } = await belay.createSession({ key: "k", cwd: project });
   expect((await belay.createSession({ key: "k", cwd: join(workspace, "link") })).id).toBe(id);
   for (const other of [{}, { cwd: workspace }]) {
@@ -110,11 +110,11 @@ describe("allowed directories", () => {
     ["the root", "/"],
   ])("G35: %s is outside of the workspace, and nothing is recorded", async (_, way) => {
     const path = way.startsWith("/") ? way : `${workspace}/${way}`;
-    await refused(await house(), path, "forbidden");
+    await refused(await opened(), path, "forbidden");
   });
 
   test("G35: an error about a forbidden path does not reveal what exists there", async () => {
-    const belay = await house();
+    const belay = await opened();
     const said = async (cwd: string): Promise<string> => {
       const error: unknown = await belay.createSession({ cwd }).catch((thrown: unknown) => thrown);
       return String(error).replaceAll(cwd, "PATH");
@@ -134,30 +134,30 @@ describe("allowed directories", () => {
     ["one that is not well-formed", () => `${workspace}/\ud800`],
     ["one that is too long", () => `/${"x".repeat(DIRECTORY_CHARS_MAX)}`],
     ["a number", () => 7],
-  ])("%s is none, whoever may choose", async (_, path) => {
-    await refused(await house(), path(), "invalid");
-    await refused(await house({ directories: "any" }), path(), "invalid");
+  ])("%s is refused with every rule", async (_, path) => {
+    await refused(await opened(), path(), "invalid");
+    await refused(await opened({ directories: "any" }), path(), "invalid");
   });
 
   test("are the workspace itself, directories in it, and other paths to them", async () => {
-    const belay = await house();
+    const belay = await opened();
     const ways = [workspace, `${workspace}/project/..`, join(base, "alias"), join(base, "alias", "link")];
     const rows = await Promise.all(ways.map(async (cwd) => (await belay.createSession({ cwd })).row()));
     expect(rows.map(({ cwd }) => cwd)).toEqual([workspace, workspace, workspace, project]);
-    const linked = await house({ processes: { workspace: join(base, "alias") } });
+    const linked = await opened({ processes: { workspace: join(base, "alias") } });
     expect(await (await linked.createSession({ cwd: project })).row()).toMatchObject({ cwd: project });
   });
 
   test("are all, if the host says so, for commands and their calls too", async () => {
     const elsewhere = join(base, "workspace-2");
-    const belay = await house({ directories: "any" });
+    const belay = await opened({ directories: "any" });
     const session = await belay.createSession({ cwd: elsewhere });
     expect(JSON.parse(await session.prompt("look").text())).toEqual(seenIn(elsewhere, elsewhere));
     await expect(openTestBelay({}, { directories: "all" as "any" })).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("default to the working directory of the program", async () => {
-    const belay = await house({ processes: {} });
+    const belay = await opened({ processes: {} });
     const here = realpathSync(process.cwd());
     expect(await (await belay.createSession({ cwd: here })).row()).toMatchObject({ cwd: here });
     await expect(belay.createSession({ cwd: base })).rejects.toMatchObject({ code: "forbidden" });

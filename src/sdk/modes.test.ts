@@ -148,7 +148,7 @@ describe("the modes of an agent", () => {
     [{ modes: MODES, mode: "plan" }, "is one of its `modes`"],
     [{ mode: "ask" }, "is one of its `modes`"],
     [{ modes: Array.from({ length: 33 }, (_, index) => ({ id: `m${index}`, name: "x" })) }, "at most 32"],
-  ])("is looked at when it is opened: %j", async (said, message) => {
+  ])("are checked by openBelay(): %j", async (said, message) => {
     const agent: Agent = Object.assign(() => "x", said as Pick<Agent, "modes">);
     await expect(openBelay({ agent, store: ":memory:" })).rejects.toMatchObject({
       code: "invalid",

@@ -351,7 +351,7 @@ describe("G28, G12: a store that never answers", () => {
   test.each([
     ["before the lease has run out", STORE_WAIT_MS],
     ["after it has given up its sessions", 3 * LEASE_TTL_MS],
-  ])("when it answers again %s, the stop is recorded and the work is not begun again", async (_, silentMs) => {
+  ])("when it responds again %s, the stop is recorded and the work does not start again", async (_, silentMs) => {
     const { belay, session, began, begun, store, clock } = await opened({ a: waits });
     const run = session.prompt("a");
     await began("a");

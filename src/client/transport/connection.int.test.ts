@@ -43,7 +43,7 @@ describe("a request", () => {
     [429, "unauthenticated"],
     [429, "queue_full"],
     [500, "internal"],
-  ])("answered with %i %s is not made again", async (status, code) => {
+  ])("answered with %i %s is not repeated", async (status, code) => {
     await using fixture = await connected();
     const row = fixture.client.session("ses_1").row();
     (await fixture.server.next("GET")).error(status, code, { "retry-after": "1" });
@@ -65,7 +65,7 @@ describe("a request", () => {
     ["an error that is none", 400, '{"error":"no"}', "invalid"],
     ["a crash page", 500, "oops", "unavailable"],
     ["a page that wants a token", 401, "<h1>Unauthorized</h1>", "unauthenticated"],
-  ])("answered with %s says that this is not Belay", async (_, status, text, code) => {
+  ])("answered with %s fails and says that this is not Belay", async (_, status, text, code) => {
     await using fixture = await connected();
     const row = fixture.client.session("ses_1").row();
     (await fixture.server.next("GET")).text(status, text);
@@ -247,7 +247,7 @@ describe("connecting to a server", () => {
     [{ url: "http://host", token: "a\nb" }, "token"],
     [{ url: "http://host", patienceMs: -1 }, "patienceMs"],
     [{ url: "http://host", tokn: "x" }, "tokn"],
-  ])("is checked before anything is sent: %j", async (options, word) => {
+  ])("is refused before anything is sent: %j", async (options, word) => {
     await expect(connectBelay(options)).rejects.toMatchObject({
       code: "invalid",
       message: expect.stringContaining(word),

@@ -38,7 +38,7 @@ it.each<readonly [readonly Event[], string]>([
   [[settled("run_1"), settled("run_1")], "has recorded an outcome of run_1 already"],
   [[processRequested(SES, 1), processRequested(SES, 1)], "cannot request proc_a.1 a second time"],
   [[processSettled(SES, 1, completed)], "has no process proc_a.1"],
-])("the memory store says which promise a wrong decision would have broken (%#)", async (events, why) => {
+])("the memory store names the invariant that a wrong decision would violate (%#)", async (events, why) => {
   const store = new MemoryStore({ clock: handClock() });
   await add(store, SES, 0, [created(SES), accepted("run_1", { key: "k" }), accepted("run_2")]);
   await expect(store.append(batch(SES, 3, events))).rejects.toThrow(`Session ses_a ${why}. Nothing was recorded.`);

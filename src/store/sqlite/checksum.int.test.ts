@@ -108,7 +108,7 @@ describe("a part of a log", () => {
     [4, 4, [4, 8]],
     [7, 9, [8]],
     [8, 9, [8]],
-  ])("after %d, at most %d: is read without the appends around it", (after, limit, found) => {
+  ])("after %d, at most %d, is read without the appends around it", (after, limit, found) => {
     expect(seqs(queries(database).read({ session: SES, after, limit })?.rows)).toEqual(found);
   });
 

@@ -24,7 +24,7 @@ describe("errors of SQLite", () => {
     ["an error of another kind", new Error("it said so"), "unclear", "unavailable", UNUSABLE],
     ["something that is no error", { errcode: 13 }, "unclear", "unavailable", "a.db cannot be used: [object Object]."],
     ["nothing", undefined, "unclear", "unavailable", "a.db cannot be used: undefined."],
-  ])("%s: is told in the words of the store, with its cause", (_, thrown, trouble, code, message) => {
+  ])("%s: becomes an error of the store, with its cause", (_, thrown, trouble, code, message) => {
     expect(errorKindOf(thrown)).toBe(trouble);
     const error = storeError(thrown, "a.db");
     expect(error).toMatchObject({ name: "ControlError", code, message });
@@ -41,7 +41,7 @@ describe("errors of the store", () => {
     ["store_newer", "corrupt"],
     ["unavailable", "unclear"],
     ["invalid", "unclear"],
-  ])("%s: is the trouble it was, and told unchanged", (code, trouble) => {
+  ])("%s: keeps its kind, and is returned unchanged", (code, trouble) => {
     const error = new ControlError(code, "As it was.");
     expect(errorKindOf(error)).toBe(trouble);
     expect(storeError(error, "a.db")).toBe(error);

@@ -62,7 +62,7 @@ test.each([
   ["tmpfs", 0x01021994],
   ["9P, the disk of a sandbox", 0x01021997],
   ["a number that nobody knows", 7],
-])("D10: %s is no obstacle", (_, type) => {
+])("D10: %s is accepted", (_, type) => {
   if (type !== undefined) saysType(type);
   openFile(join(directory, "belay.db")).close();
 });

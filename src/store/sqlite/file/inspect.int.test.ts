@@ -83,7 +83,7 @@ describe("whether a file is a Belay store", () => {
     ["is empty", Buffer.alloc(0)],
     ["is no journal", journal((header) => header.writeUInt8(0, 7))],
     ["says that there was something before", journal((header) => header.writeUInt32BE(3, 16))],
-  ])("is told by its bytes if the journal beside it %s", (_, bytes) => {
+  ])("is decided by its bytes if the journal beside it %s", (_, bytes) => {
     writeFileSync(file, "half of a page");
     writeFileSync(`${file}-journal`, bytes);
     refused(notADatabase);
@@ -134,7 +134,7 @@ describe("whether a file is undamaged", () => {
     ["store", large],
     ["session", large],
     ["snapshot", large],
-  ])("D5: damage to %s is found when a file of %d bytes is opened, and told", (table, size) => {
+  ])("D5: damage to %s is found and reported when a file of %d bytes is opened", (table, size) => {
     damage(table, size);
     expect(look).toThrow(expect.objectContaining({ message: expect.stringMatching(/damaged|malformed|corrupt/) }));
   });

@@ -155,7 +155,7 @@ describe("a file", () => {
     ["without a session", "9 \n"],
     ["of something else", `x9 ${SES}\n`],
     ["with more than one line", `9 ${SES}\n9 ${SES}\n`],
-  ])("is opened if its mark is %s: that says nothing", (_, text) => {
+  ])("is opened if its mark is %s, and so unreadable", (_, text) => {
     openFile(file).close();
     writeFileSync(mark(), text);
     openFile(file).close();
@@ -165,7 +165,7 @@ describe("a file", () => {
     ["more of a session", `10 ${SES}\n`],
     ["as much as there can be", `${Number.MAX_SAFE_INTEGER.toString().slice(0, 15)} ${SES}\n`],
     ["a session that it does not have", "1 ses_other\n"],
-  ])("D6: is refused if its mark speaks of %s", (_, text) => {
+  ])("D6: is refused if its mark names %s", (_, text) => {
     const first = openFile(file);
     append(first, batch(SES, 0, [created(SES)]));
     first.close();

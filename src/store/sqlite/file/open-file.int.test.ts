@@ -63,7 +63,7 @@ describe("a file that this Belay cannot use", () => {
   it.each([
     ["short", Buffer.from("hello")],
     ["long", Buffer.alloc(8192, "no database ")],
-  ])("that is no database is refused and not touched (%s)", (_, content) => {
+  ])("that is not a database is refused and not touched (%s)", (_, content) => {
     writeFileSync(file, content);
     refused("store_corrupt");
     expect(readFileSync(file).equals(content)).toBe(true);
