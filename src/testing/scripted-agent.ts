@@ -108,7 +108,7 @@ export class ScriptedTurn {
 
   /** Ends as a well-behaved agent does when it is cancelled. Fails the test if it was not cancelled. */
   endCancelled(): void {
-    if (!this.given.signal.aborted) throw new Bug("heedCancel(): this turn was not cancelled");
+    if (!this.given.signal.aborted) throw new Bug("endCancelled(): this turn was not cancelled");
     this.#fail(this.given.signal.reason);
   }
 
