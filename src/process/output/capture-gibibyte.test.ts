@@ -1,4 +1,4 @@
-// Apart from the other tests of a capture: it would take minutes for each mutant.
+// Separate from the other tests of a capture, because it would take minutes for each mutant.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ test("G23: a gibibyte through a capture leaves exact counts and a few hundred Ki
   const bytes = { stdout: 0.75 * 2 ** 30, stderr: 0.25 * 2 ** 30, all: 2 ** 30 };
   const kept = { stdout: 4 * 2 ** 20, stderr: 4 * 2 ** 20, all: 4 * 2 ** 20 };
   expect(capture.counts).toEqual({ bytes, kept, lines: 2 ** 30 / 16 });
-  // Three heads and tails, and what waits for three files, with the slack of their blocks.
+  // Three heads and tails, and three queues with the slack of their blocks.
   expect(heldMax).toBeLessThanOrEqual(3 * (HEAD_BYTES + TAIL_BYTES + WAITING_BYTES_MAX + 2 * BLOCK_BYTES_MAX));
   expect(capture.heldBytes).toBe(3 * (HEAD_BYTES + TAIL_BYTES));
   expect(capture.trouble).toBeUndefined();

@@ -34,7 +34,7 @@ const sinkOf = (file: FileHandle): Awaited<ReturnType<OpenSink>> => ({
   close: () => file.close(),
 });
 
-/** Real files, whose writes wait until the gate is opened, but for the first `free`. */
+/** Real files, whose writes after the first `free` ones wait until the gate is opened. */
 function gatedDisk(free = 0) {
   const gate = Promise.withResolvers<void>();
   const first = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ const fullDisk: OpenSink = async () => ({
 });
 
 describe("reading", () => {
-  test("a page may be read before a byte of it is on disk", async () => {
+  test("a page can be read before any byte of it is on disk", async () => {
     const { openSink, openGate } = gatedDisk();
     const capture = captured({ openSink, headBytes: 2, tailBytes: 2 });
     capture.take("stdout", Buffer.from("hello "));
@@ -83,7 +83,7 @@ describe("reading", () => {
     expect(capture.counts.kept.all).toBe(11);
   });
 
-  test("half a character is held back while the rest may come, and shown as broken once it cannot", async () => {
+  test("an incomplete character is held back while its rest may come, and shown as broken afterwards", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("a€").subarray(0, 3));
     expect(await capture.read()).toMatchObject({ to: 1, text: "a", end: false });
@@ -94,7 +94,7 @@ describe("reading", () => {
     expect(capture.excerpt()).toEqual({ head: "a\ufffd", tail: "", omitted: 0 });
   });
 
-  test("a page gets on through pure garbage, however small it is", async () => {
+  test("every page advances through invalid bytes, however small it is", async () => {
     const capture = captured({ headBytes: 0, tailBytes: 1 });
     capture.take("stdout", Buffer.alloc(64, 0x80));
     await capture.end();
@@ -109,14 +109,14 @@ describe("reading", () => {
     expect(text).toBe("\ufffd".repeat(64));
   });
 
-  test("an offset inside a character gets a page all the same, however small it is", async () => {
+  test("an offset inside a character gets a page, however small it is", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("💩💩💩"));
     expect(await capture.read({ offset: 1, bytesMax: 4 })).toMatchObject({ from: 4, to: 8, text: "💩", missing: 0 });
     await capture.end();
   });
 
-  test("what a hole has torn apart is missing as a whole, and an excerpt begins with a whole character", async () => {
+  test("a character torn apart by a gap is missing as a whole, even at the start of an excerpt", async () => {
     const capture = captured({ outputBytesMax: 0, headBytes: 4, tailBytes: 5 });
     capture.take("stdout", Buffer.from("€€€€"));
     expect(await capture.read()).toMatchObject({ from: 0, to: 4, text: "€\ufffd" });
@@ -127,7 +127,7 @@ describe("reading", () => {
     await capture.end();
   });
 
-  test("if the file is taken away, what still waits for it is there", async () => {
+  test("if the file is removed, its queued bytes are still readable", async () => {
     const { openSink, openGate, wrote } = gatedDisk(1);
     const capture = captured({ openSink, headBytes: 0, tailBytes: 1, streams: "one" });
     capture.take("stdout", Buffer.from("abc"));
@@ -141,7 +141,7 @@ describe("reading", () => {
     await capture.end();
   });
 
-  test("a page is never larger than the limit, and one behind the end is empty", async () => {
+  test("a page is never larger than the limit, and one beyond the end is empty", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.alloc(PAGE_BYTES_MAX + 10, "x"));
     const page = await capture.read({ bytesMax: 1_000_000_000 });
@@ -151,18 +151,18 @@ describe("reading", () => {
   });
 
   test.each([
-    [{ offset: -1 }, /`offset` of a page is a whole number/],
+    [{ offset: -1 }, /`offset` of a page must be a whole number/],
     [{ offset: Number.NaN }, /`offset`/],
     [{ bytesMax: 0 }, /`bytesMax`/],
-    [{ stream: "stdin" as "all" }, /no stream `stdin`/],
-  ])("what is no page is refused: %o", async (wish, message) => {
+    [{ stream: "stdin" as "all" }, /got stdin/],
+  ])("an invalid page request is refused: %o", async (options, message) => {
     const capture = captured();
     capture.take("stdout", Buffer.from("x"));
-    await expect(capture.read(wish)).rejects.toThrow(message);
+    await expect(capture.read(options)).rejects.toThrow(message);
     await capture.end();
   });
 
-  test("a link or a folder in place of the file is not read: its bytes are missing, the tail is there", async () => {
+  test("a link or directory in place of the file is not read: its bytes are missing, the tail is there", async () => {
     const capture = captured({ headBytes: 0, tailBytes: 4 });
     capture.take("stdout", Buffer.from("abcdefgh"));
     await capture.end();
@@ -174,24 +174,24 @@ describe("reading", () => {
   });
 });
 
-describe("pages at their edges", () => {
-  test("a page cut by its size ends with a whole character, also before a hole", async () => {
+describe("page boundaries", () => {
+  test("a page cut by its size ends with a whole character, even before a gap", async () => {
     const torn = captured({ outputBytesMax: 0, headBytes: 8, tailBytes: 2 });
     torn.take("stdout", Buffer.from("ééééxxxxxxyz"));
     await torn.end();
     expect(await torn.read({ bytesMax: 7 })).toMatchObject({ from: 0, to: 6, text: "ééé", missing: 0 });
-    // Inside of a character that is there: nothing is missing.
+    // Inside a character that is kept: nothing is missing.
     expect(await torn.read({ offset: 1, bytesMax: 7 })).toMatchObject({ from: 2, to: 8, text: "ééé", missing: 0 });
   });
 
-  test("one that begins inside a character is not cut in another", async () => {
+  test("a page that begins inside a character is not cut inside another", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("😀😀😀"));
     await capture.end();
     expect(await capture.read({ offset: 1, bytesMax: 5 })).toMatchObject({ from: 4, to: 8, text: "😀", end: false });
   });
 
-  test("one far behind the end says that this is the end", async () => {
+  test("a page far beyond the end has `end`", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("abc"));
     expect(await capture.read({ offset: 100 })).toMatchObject({ from: 100, to: 100, text: "", end: false });
@@ -199,7 +199,7 @@ describe("pages at their edges", () => {
     expect(await capture.read({ offset: 100 })).toMatchObject({ from: 100, to: 100, text: "", end: true });
   });
 
-  test("an excerpt is all of it up to its size, and beyond that the first and the last half", async () => {
+  test("an excerpt is everything up to its size, and beyond that the first and the last half", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("0123456789"));
     await capture.end();
@@ -210,7 +210,7 @@ describe("pages at their edges", () => {
 });
 
 describe("memory", () => {
-  test("is the heads, the tails and what waits, each as far as there is any", async () => {
+  test("is the heads, the tails and the queues, each allocated on demand", async () => {
     const { openSink, openGate } = gatedDisk();
     const capture = captured({ openSink });
     expect(capture.heldBytes).toBe(0);
@@ -227,27 +227,27 @@ describe("memory", () => {
   test.each([
     ["its own file", /stdout\.log$/],
     ["the file of all", /all\.log$/],
-  ])("pauses the reader when a mebibyte waits for %s alone", async (_, which) => {
+  ])("pauses the reader when a mebibyte is queued for %s alone", async (_, which) => {
     const { openSink: slow, openGate } = gatedDisk();
     const openSink: OpenSink = (path) => (which.test(path) ? slow(path) : open(path, "wx").then(sinkOf));
     const capture = captured({ openSink });
     const half = Buffer.alloc(2 ** 19);
     expect(capture.take("stdout", half)).toBe("go");
-    // What the other file has taken does not wait any more.
+    // The bytes that the other file has taken are not queued any more.
     await expect.poll(() => Math.max(...Object.values(capture.counts.kept))).toBe(2 ** 19);
     expect(capture.take("stdout", half.subarray(1))).toBe("go");
     await expect.poll(() => Math.max(...Object.values(capture.counts.kept))).toBe(2 ** 20 - 1);
-    // Nobody is told when it drains, and nothing breaks.
+    // Without `onDrain` nothing breaks.
     expect(capture.take("stdout", Buffer.alloc(1))).toBe("pause");
     openGate();
     await capture.end();
     expect([capture.counts.kept.all, capture.trouble]).toEqual([2 ** 20, undefined]);
   });
 
-  /** What a capture may hold: three heads and tails, and what waits for three files, with the slack of their blocks. */
+  /** The maximum a capture may hold: three heads and tails, and three queues with the slack of their blocks. */
   const HELD_MAX = 3 * (HEAD_BYTES + TAIL_BYTES + WAITING_BYTES_MAX + 2 * 64 * 1024);
 
-  test("G23: a disk that hangs and a reader that does not pause: still bounded, still counted", async () => {
+  test("G23: memory is bounded and counts are exact if the disk hangs and the reader does not pause", async () => {
     const { openSink, openGate } = gatedDisk();
     const capture = captured({ openSink, outputBytesMax: 2 ** 40 });
     const piece = Buffer.alloc(64 * 1024, "y\n");
@@ -265,7 +265,7 @@ describe("memory", () => {
     expect(behind).toMatchObject({ to: 4 * 2 ** 20, end: true });
   });
 
-  test("a slow disk pauses the reader, and lets it go on once, when there is room again", async () => {
+  test("a slow disk pauses the reader, and resumes it once when there is room again", async () => {
     const { openSink, openGate } = gatedDisk();
     const drained = Promise.withResolvers<void>();
     let drains = 0;
@@ -286,8 +286,8 @@ describe("memory", () => {
   });
 });
 
-describe("trouble", () => {
-  test("G23: with a full disk it goes on: counts, head and tail are there, the rest is told as missing", async () => {
+describe("errors", () => {
+  test("G23: with a full disk counts, head and tail remain, and the rest is reported as missing", async () => {
     const capture = captured({ openSink: fullDisk, headBytes: 4, tailBytes: 4 });
     capture.take("stdout", Buffer.from("abcdefgh"));
     await settled();
@@ -301,7 +301,7 @@ describe("trouble", () => {
     expect(await capture.read({ offset: 4 })).toMatchObject({ missing: 9, end: true });
   });
 
-  test("a reader that was paused goes on when the disk fails: the child must not wait for ever", async () => {
+  test("a paused reader resumes when the disk fails, so that the child does not wait forever", async () => {
     const failing = Promise.withResolvers<never>();
     const drained = Promise.withResolvers<void>();
     const openSink: OpenSink = async () => ({ writev: () => failing.promise, close: async () => undefined });
@@ -314,9 +314,9 @@ describe("trouble", () => {
     expect(capture.trouble).toMatch(/EIO/);
   });
 
-  test("a folder that is taken away under it is trouble, and nothing is thrown", async () => {
+  test("a removed directory is reported, and nothing is thrown", async () => {
     const capture = captured();
-    // Before the first byte: files are made with it, at a moment nobody can foresee.
+    // Before the first byte: files are created with it, at an unpredictable moment.
     rmSync(dir, { recursive: true });
     capture.take("stderr", Buffer.from("one"));
     await capture.end();
@@ -339,7 +339,7 @@ describe("trouble", () => {
 });
 
 describe("the end", () => {
-  test("G23: whoever still holds the pipe delays nothing: what comes after the end is not taken", {
+  test("G23: output after the end is dropped, even if a process still holds the pipe", {
     meta: { id: "G23/output-after-end-dropped" },
   }, async () => {
     const capture = captured();
@@ -352,7 +352,7 @@ describe("the end", () => {
     expect(readFileSync(join(dir, "all.log"), "utf8")).toBe("last words\n");
   });
 
-  test("is the same however often it is asked for, and leaves nothing open and no timer", async () => {
+  test("returns the same promise each time, and leaves no open file and no timer", async () => {
     const capture = captured();
     capture.take("stdout", Buffer.from("x"));
     expect(capture.end()).toBe(capture.end());
@@ -363,20 +363,20 @@ describe("the end", () => {
     expect(targets.filter((target) => target.startsWith(dir))).toEqual([]);
   });
 
-  test("a child that says nothing leaves counts, and no other file", async () => {
+  test("a child without output leaves counts, and no other file", async () => {
     await captured().end();
     expect(readdirSync(dir)).toEqual(["counts.json"]);
   });
 });
 
-test("counts for which there is no place any more are trouble, and nothing is thrown", async () => {
+test("counts that cannot be written are reported, and nothing is thrown", async () => {
   const capture = captured();
   rmSync(dir, { recursive: true });
   await capture.end();
   expect(capture.trouble).toContain(`The counts could not be written to ${dir}: ENOENT`);
 });
 
-test("nothing is no word: it does not change when the last one was", async () => {
+test("an empty piece does not change the time of the last output", async () => {
   const moving = manualClock();
   const capture = captured({ clock: moving });
   await moving.advance(5);
@@ -385,7 +385,7 @@ test("nothing is no word: it does not change when the last one was", async () =>
   await capture.end();
 });
 
-test("the time of the last word is on the clock that does not jump", () => {
+test("the time of the last output is on the monotonic clock", () => {
   const capture = captured();
   const start = clock.elapsed();
   expect(capture.lastAt).toBe(start);
@@ -416,7 +416,7 @@ function targetOf(fd: string): string[] {
   }
 }
 
-test("a page can be asked for as a person would read it; its place in bytes is that of the raw text", async () => {
+test("a page in plain text keeps the offsets of the raw text", async () => {
   const capture = captured();
   capture.take("stdout", Buffer.from("\u001b[31mred\u001b[0m\u0000 50 %\r\u001b[K100 %\n"));
   await capture.end();

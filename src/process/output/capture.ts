@@ -1,11 +1,10 @@
-// The output of a child that is going on: everything it writes comes by here, is counted, and is kept as far as agreed.
+// Captures the output of a running child: every byte is counted, and kept up to the limits.
 //
 // Invariants
-// 1. The counts are exact: every byte that was taken, kept or not. `all` has them in the order in which they came.
-// 2. Memory is bounded however much comes, however slow the disk is, and however many read.
-// 3. The disk never breaks the capture. Without it the counts, the head and the tail remain, and readers are told what
-//    is missing.
-// 4. The end waits for no pipe: what comes after it is not taken any more, whoever still holds the other end.
+// 1. The counts are exact: they include every byte taken, kept or not. `all` has them in order of arrival.
+// 2. Memory is bounded for any amount of output, any speed of the disk and any number of readers.
+// 3. A disk error never breaks the capture. Counts, head and tail remain, and readers learn how much is missing.
+// 4. The end does not wait for pipes: later output is not taken, even if a process still holds the other end.
 import { messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Excerpt, Output, OutputCounts, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
@@ -19,16 +18,16 @@ import { countLineEnds } from "./line-ends.ts";
 import { excerptOf, readPage, streamOf } from "./output-page.ts";
 
 export interface CaptureOptions extends HeadAndTailSize {
-  /** Exists, is ours alone, and holds no output yet. */
+  /** Exists, is private to us, and holds no output yet. */
   readonly dir: string;
   readonly clock: Clock;
   /** Bytes kept on disk of stdout, of stderr, and of both together. Default OUTPUT_BYTES_DEFAULT. */
   readonly outputBytesMax?: number | undefined;
   /** `one`: a terminal, which has no stderr. Everything is stdout then, and `all` is the same. Default `apart`. */
   readonly streams?: "apart" | "one" | undefined;
-  /** Called after `take` has answered "pause", once, when it is time to read on. Must not throw. */
+  /** Called once after `take` has returned "pause", when reading can resume. Must not throw. */
   readonly onDrain?: (() => void) | undefined;
-  /** How files are made; for tests of disks that are slow or full. */
+  /** How files are opened; for tests of slow or full disks. */
   readonly openSink?: OpenSink | undefined;
 }
 
@@ -37,7 +36,7 @@ export class Capture implements Output {
   readonly #clock: Clock;
   readonly #onDrain: (() => void) | undefined;
   readonly #streams: Readonly<Record<Stream, CapturedStream>>;
-  /** Each once: of a terminal, stdout and `all` are the same. */
+  /** Without duplicates: for a terminal, stdout and `all` are the same stream. */
   readonly #each: readonly CapturedStream[];
   readonly #growth = new Growth();
   #lines = 0;
@@ -79,18 +78,18 @@ export class Capture implements Output {
     return this.#lastAt;
   }
 
-  /** The first thing that kept the files from being complete, for the operator. A limit that was reached is none. */
+  /** The first error that left a file incomplete, for the operator. Reaching a limit is not an error. */
   get trouble(): string | undefined {
     const troubled = this.#each.find(({ file }) => file.trouble !== undefined);
     return troubled === undefined ? this.#late : `${troubled.file.path} is not complete: ${troubled.file.trouble}`;
   }
 
-  /** All memory that grows with what a child writes; bounded by what the limits add up to. */
+  /** All memory that depends on the child's output; bounded by the sum of the limits. */
   get heldBytes(): number {
     return this.#each.reduce((sum, stream) => sum + stream.heldBytes, 0);
   }
 
-  /** Takes what was read from a pipe, by copying it. After "pause", read on when `onDrain` is called. */
+  /** Takes a copy of bytes read from a pipe. After "pause", resume reading when `onDrain` is called. */
   take(from: "stdout" | "stderr", bytes: Uint8Array): "go" | "pause" {
     if (this.#ending !== undefined || bytes.length === 0) return "go";
     const { all, stdout } = this.#streams;
@@ -99,7 +98,7 @@ export class Capture implements Output {
     if (own !== all) all.take(bytes);
     this.#lines += countLineEnds(bytes);
     this.#lastAt = this.#clock.elapsed();
-    this.#growth.tell();
+    this.#growth.notify();
     this.#paused ||= own.file.waiting >= WAITING_BYTES_PAUSE || all.file.waiting >= WAITING_BYTES_PAUSE;
     return this.#paused ? "pause" : "go";
   }
@@ -119,8 +118,8 @@ export class Capture implements Output {
   }
 
   /**
-   * Nothing more comes. Resolves when the files are complete, with the counts beside them, or FLUSH_MS_MAX has passed.
-   * Never rejects; again it is the same end.
+   * Ends the capture. Resolves when the files and counts are complete, or after FLUSH_MS_MAX. Never rejects; a second
+   * call returns the same promise.
    */
   end(): Promise<void> {
     this.#ending ??= this.#end();
@@ -129,13 +128,13 @@ export class Capture implements Output {
 
   async #end(): Promise<void> {
     const flushed = Promise.all(this.#each.map((stream) => stream.end()));
-    this.#growth.tell();
+    this.#growth.notify();
     const { promise: late, resolve } = Promise.withResolvers<"late">();
     const dispose = this.#clock.after(FLUSH_MS_MAX, () => resolve("late"));
     const ended = await Promise.race([flushed.then(() => this.#save()), late]);
     dispose();
     if (ended === "late")
-      this.#late ??= `The disk took longer than ${FLUSH_MS_MAX} ms to take in the rest of the output.`;
+      this.#late ??= `The disk took longer than ${FLUSH_MS_MAX} ms to write the rest of the output.`;
   }
 
   async #save(): Promise<void> {
@@ -152,7 +151,7 @@ export class Capture implements Output {
   }
 
   #drained(): void {
-    // Not a condition on trouble: a file that ended so has nothing waiting.
+    // A file that ended with an error has no bytes waiting, so it needs no check.
     if (!this.#paused || this.#each.some(({ file }) => file.waiting > WAITING_BYTES_RESUME)) return;
     this.#paused = false;
     this.#onDrain?.();

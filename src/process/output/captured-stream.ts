@@ -1,4 +1,4 @@
-// One stream of a child that is going on: the count of its bytes, its head and tail in memory, its file.
+// One stream of a running child: its byte count, its head and tail in memory, its file.
 import type { Stream } from "../../ports/spawner.ts";
 import { readRange } from "./disk-read.ts";
 import { HeadAndTail, type HeadAndTailSize } from "./head-and-tail.ts";
@@ -34,7 +34,7 @@ export class CapturedStream implements Source {
     this.file.take(bytes);
   }
 
-  /** In this very tick nothing comes any more; the answer is when the file is complete. */
+  /** Ends the stream in this tick; resolves when the file is complete. */
   end(): Promise<void> {
     this.#ended = true;
     return this.file.end();
@@ -51,7 +51,7 @@ export class CapturedStream implements Source {
 
   next(from: number): number {
     const { written, waiting } = this.file;
-    // Only if the file was taken from us: what still waits for it comes before the tail.
+    // Only after a read failed although the bytes were written: bytes still in the queue come before the tail.
     if (from < written && waiting > 0) return written;
     return Math.max(from, this.ends.tailFrom);
   }

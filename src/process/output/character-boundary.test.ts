@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { boundaryAfter, boundaryAfterLoss, boundaryBefore, isBoundary, textOf } from "./character-boundary.ts";
 
-/** Bytes at the edges of what may begin, follow or end a character. */
+/** Bytes at the limits of what may begin, continue or end a character. */
 const EDGES = [0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xec, 0xed];
 const MORE_EDGES = [0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff];
 const piece = fc.oneof(
@@ -10,13 +10,13 @@ const piece = fc.oneof(
   fc.array(fc.constantFrom(...EDGES, ...MORE_EDGES), { maxLength: 6 }),
 );
 
-/** Text with garbage in it. */
+/** Text with invalid bytes. */
 const nearlyUtf8 = (maxLength: number): fc.Arbitrary<Uint8Array> =>
   fc.array(piece, { maxLength }).map((pieces) => Uint8Array.from(pieces.flat().slice(0, maxLength)));
 
 const whole = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-test("G23: cutting at a boundary changes nothing about the text", {
+test("G23: cutting at a boundary does not change the text", {
   meta: { id: "G23/cut-on-character-boundary" },
 }, () => {
   fc.assert(
@@ -30,13 +30,13 @@ test("G23: cutting at a boundary changes nothing about the text", {
   );
 });
 
-test("every place that is not called a boundary would change the text, or could with what comes next", () => {
+test("cutting anywhere else would change the text, or could with the next bytes", () => {
   fc.assert(
     fc.property(nearlyUtf8(12), (bytes) => {
       for (let at = 1; at < bytes.length; at += 1) {
         if (isBoundary(bytes, at)) continue;
-        // The bytes up to here, and the next: what they become depends on whether they stay together. Two different
-        // replacements may look the same, so what counts is how many characters there are.
+        // The bytes up to here plus one: their decoding depends on whether they stay together. Different replacements
+        // may look the same, so the number of characters is compared.
         const together = whole(bytes.subarray(0, at + 1));
         const apart = whole(bytes.subarray(0, at)) + whole(bytes.subarray(at, at + 1));
         expect([...apart].length).toBeGreaterThan([...together].length);
@@ -46,7 +46,7 @@ test("every place that is not called a boundary would change the text, or could 
   );
 });
 
-test("the end of the bytes is a boundary only if nothing that comes can change what is there", () => {
+test("the end of the bytes is a boundary only if no later byte can change the text", () => {
   fc.assert(
     fc.property(nearlyUtf8(8), nearlyUtf8(4), (bytes, more) => {
       if (isBoundary(bytes, bytes.length))
@@ -85,13 +85,13 @@ test.each([
   expect(found).toEqual(boundaries);
 });
 
-test("behind a loss the rest of a character is passed over, and no more", () => {
+test("after a loss the rest of a character is skipped, and no more", () => {
   expect(boundaryAfterLoss(Uint8Array.from([0x82, 0xac, 0x61]), 0)).toBe(2);
   expect(boundaryAfterLoss(Uint8Array.from([0x80, 0x80, 0x80, 0x80]), 0)).toBe(3);
   expect(boundaryAfterLoss(Uint8Array.from([0x61]), 0)).toBe(0);
 });
 
-test("what may go on at the end of the bytes has no boundary before it but the end itself", () => {
+test("an incomplete character at the end has no boundary before the end itself", () => {
   const half = Uint8Array.of(0x41, 0xf0, 0x9f, 0x98);
   expect([boundaryAfter(half, 1), boundaryAfter(half, 2), boundaryAfter(half, 4)]).toEqual([1, 4, 4]);
 });

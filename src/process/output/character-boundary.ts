@@ -1,17 +1,17 @@
-// Where bytes of UTF-8, or of what should be it, can be cut so that the halves decode to the same text as the whole.
+// Finds positions where UTF-8, valid or not, can be cut so that the parts decode to the same text as the whole.
 //
-// The decoder meant is the platform's: a sequence that breaks off is one U+FFFD, and the byte that broke it begins
-// anew. So whether a position is a boundary depends on at most three bytes before it and one after.
+// This follows the platform's decoder: an incomplete sequence is one U+FFFD, and the byte that broke it begins a new
+// one. So a boundary depends on at most three bytes before it and one after.
 import { CHARACTER_BYTES_MAX } from "./limits.ts";
 
-/** The mark at the beginning of some files is a character like any other: a page has no beginning of a file. */
+/** Keeps the byte order mark: a page may begin anywhere, so it is a character like any other. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
 
 /**
- * Whether a character or a broken sequence ends before `at`. At the end of the bytes: whether nothing that may still
- * come can belong to what is there. Bytes before the first are taken as complete.
+ * Whether a character or a broken sequence ends before `at`. At the end of the bytes: whether no later byte can belong
+ * to the last character. Bytes before the first count as complete.
  */
 export function isBoundary(bytes: Uint8Array, at: number): boolean {
   const next = bytes[at];
@@ -32,14 +32,14 @@ export function boundaryBefore(bytes: Uint8Array, at: number): number {
   return found;
 }
 
-/** The first boundary at or after `at`: at most three bytes away. The end of the bytes, if none is known before it. */
+/** The first boundary at or after `at`: at most three bytes away. The end of the bytes if there is none before it. */
 export function boundaryAfter(bytes: Uint8Array, at: number): number {
   let found = at;
   while (found < bytes.length && !isBoundary(bytes, found)) found += 1;
   return found;
 }
 
-/** The same where what came before `at` is lost: what can only be the rest of a character is passed over. */
+/** The same after missing bytes: skips bytes that can only be the rest of a character. */
 export function boundaryAfterLoss(bytes: Uint8Array, at: number): number {
   let found = at;
   while (found < at + CHARACTER_BYTES_MAX - 1 && isContinuation(bytes[found] ?? 0)) found += 1;
@@ -48,14 +48,14 @@ export function boundaryAfterLoss(bytes: Uint8Array, at: number): number {
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
 
-/** How many bytes a character with this first byte has after it. */
+/** How many continuation bytes follow this first byte. */
 function followersOf(lead: number): number {
   if (lead < 0xc2 || lead > 0xf4) return 0;
   if (lead < 0xe0) return 1;
   return lead < 0xf0 ? 2 : 3;
 }
 
-/** Some first bytes do not go with every second one: what they would mean has a shorter form, or is no character. */
+/** Some first bytes allow only certain second bytes: the others would be overlong forms or invalid characters. */
 function mayFollow(lead: number, second: number | undefined): boolean {
   if (second === undefined) return true;
   if (lead === 0xe0) return second >= 0xa0;

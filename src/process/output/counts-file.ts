@@ -1,7 +1,7 @@
-// What is written down when output is complete: the counts, and the head and tail of what its files do not have.
+// The record of complete output: its counts, and the head and tail of streams whose files do not have them.
 //
-// It is written beside its place and then moved there, so a reader finds all of it or none. Not synced: a machine that
-// loses its power loses the counts of what was going on, and what is on the files is still found by their size.
+// It is written under another name and renamed, so a reader finds all of it or none. It is not synced: a power loss
+// loses the counts of running output, and the size of its files still shows what was kept.
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OutputCounts, Stream } from "../../ports/spawner.ts";
@@ -10,7 +10,7 @@ import { COUNTS_BYTES_MAX } from "./limits.ts";
 
 const VERSION = 1;
 
-/** The head and tail of a stream whose file is shorter than it: it had reached its limit, or could not be written. */
+/** The head and tail of a stream that is longer than its file: the file reached its limit, or could not be written. */
 export interface Ends {
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
@@ -41,7 +41,7 @@ export async function saveCounts(dir: string, { counts, ends }: Saved): Promise<
   }
 }
 
-/** Undefined: the output was never completed, or what is there was not written by us. */
+/** Undefined: the output was never completed, or the file is not Belay's. */
 export async function loadCounts(dir: string): Promise<Saved | undefined> {
   const bytes = await readRange(countsPath(dir), 0, COUNTS_BYTES_MAX);
   if (bytes === undefined) return undefined;

@@ -1,11 +1,13 @@
-// Reading back what is kept, without trusting the folder: the child whose output it is may have had its hands in it.
+// Reads kept output without trusting its directory: the child whose output it is may have changed it.
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 
-/** A link is not followed, and a pipe somebody left in our place does not hang us. */
+/** Does not follow links, and does not block on a pipe that was put in place of the file. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** What a file has of [from, to): at least a byte, perhaps not all. Undefined: none, or it cannot be read. */
+/**
+ * The bytes of a file in [from, to): at least one, possibly fewer than requested. Undefined: none, or it is unreadable.
+ */
 export async function readRange(path: string, from: number, to: number): Promise<Uint8Array | undefined> {
   return withFile(path, async (file) => {
     const bytes = Buffer.allocUnsafeSlow(to - from);
@@ -14,7 +16,7 @@ export async function readRange(path: string, from: number, to: number): Promise
   });
 }
 
-/** How long a file is. Undefined: there is none, or it is something else. */
+/** The size of a file. Undefined: it does not exist, or is not a regular file. */
 export async function sizeOf(path: string): Promise<number | undefined> {
   return withFile(path, async (file) => (await file.stat()).size);
 }
@@ -25,7 +27,7 @@ async function withFile<T>(path: string, use: (file: FileHandle) => Promise<T>):
     file = await open(path, FLAGS);
     return (await file.stat()).isFile() ? await use(file) : undefined;
   } catch {
-    // What cannot be read is not kept: the reader is told how much is missing, and that is all it can use.
+    // Unreadable bytes count as not kept: the reader only needs to know how much is missing.
     return undefined;
   } finally {
     await file?.close().catch(() => undefined);

@@ -26,7 +26,7 @@ async function pagesOf(pages: AsyncIterable<OutputPage>): Promise<OutputPage[]> 
   return all;
 }
 
-test("pages come as the child speaks, and the last one says that it is the end", async () => {
+test("pages arrive as the child writes, and the last one has `end`", async () => {
   const capture = captured();
   const pages = capture.follow();
   const first = pages.next();
@@ -43,7 +43,7 @@ test("pages come as the child speaks, and the last one says that it is the end",
   expect(await pages.next()).toEqual({ done: true, value: undefined });
 });
 
-test("what was said before is read first, from the offset and the stream that were asked for", async () => {
+test("earlier output is read first, from the requested offset and stream", async () => {
   const capture = captured();
   capture.take("stdout", Buffer.from("out"));
   capture.take("stderr", Buffer.from("error"));
@@ -52,7 +52,7 @@ test("what was said before is read first, from the offset and the stream that we
   expect(pages).toEqual([{ stream: "stderr", from: 2, to: 5, text: "ror", missing: 0, end: true }]);
 });
 
-test("half a character wakes nobody up for an empty page, and is not turned into garbage", async () => {
+test("an incomplete character causes no empty page, and is not decoded early", async () => {
   const capture = captured();
   const following = pagesOf(capture.follow());
   for (const byte of Buffer.from("a€b")) {
@@ -64,7 +64,7 @@ test("half a character wakes nobody up for an empty page, and is not turned into
   expect(texts).toEqual(["a", "€", "b", ""]);
 });
 
-test("G23: a reader that is slow holds up nobody, and is told what it has missed", async () => {
+test("G23: a slow reader delays nothing, and learns how much it has missed", async () => {
   const capture = captured({ outputBytesMax: 4, headBytes: 2, tailBytes: 4 });
   const pages = capture.follow({ stream: "stdout", bytesMax: 4 });
   capture.take("stdout", Buffer.from("abc"));
@@ -77,7 +77,7 @@ test("G23: a reader that is slow holds up nobody, and is told what it has missed
   expect(await pages.next()).toMatchObject({ value: { end: true } });
 });
 
-test("a signal ends it at once, whether it waits for the child or is aborted before it begins", async () => {
+test("a signal ends it at once, while it waits for the child or before it begins", async () => {
   const capture = captured();
   const stop = new AbortController();
   const pages = capture.follow({ signal: stop.signal });
@@ -91,7 +91,7 @@ test("a signal ends it at once, whether it waits for the child or is aborted bef
   await capture.end();
 });
 
-test("a signal that comes in the very tick in which a page was read empty is heard", async () => {
+test("a signal in the same tick as an empty page is not lost", async () => {
   const capture = captured();
   for (let ticks = 0; ticks < 12; ticks += 1) {
     const stop = new AbortController();
@@ -104,7 +104,7 @@ test("a signal that comes in the very tick in which a page was read empty is hea
   await capture.end();
 });
 
-test("many can follow, each from where it likes, and all are told of the end", async () => {
+test("many can follow, each from its own offset, and all get the end", async () => {
   const capture = captured();
   const followers = Array.from({ length: 50 }, (_, offset) => pagesOf(capture.follow({ offset })));
   capture.take("stdout", Buffer.alloc(40, "x"));
@@ -116,14 +116,14 @@ test("many can follow, each from where it likes, and all are told of the end", a
   expect(lengths).toEqual(Array.from({ length: 50 }, (_, offset) => 80 - offset));
 });
 
-test("what cannot be followed is refused", async () => {
+test("an invalid request is refused", async () => {
   const capture = captured();
   await expect(capture.follow({ offset: -1 }).next()).rejects.toMatchObject({ code: "invalid" });
   await expect(capture.follow({ stream: "tty" as "all" }).next()).rejects.toMatchObject({ code: "invalid" });
   await capture.end();
 });
 
-test("whoever follows with a signal gets the same pages, and leaves no listener on it", async () => {
+test("following with a signal yields the same pages, and leaves no listener on it", async () => {
   const capture = captured();
   const { signal } = new AbortController();
   const pages = capture.follow({ signal });
@@ -141,7 +141,7 @@ test("whoever follows with a signal gets the same pages, and leaves no listener 
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
-test("a signal ends it also while a disk does not answer", async () => {
+test("a signal ends it even while a disk read hangs", async () => {
   const stop = new AbortController();
   const source: Source = {
     ...{ stream: "all", total: 10, ended: false, memory: () => undefined, next: (from) => from },
@@ -153,7 +153,7 @@ test("a signal ends it also while a disk does not answer", async () => {
   expect(await waiting).toEqual({ done: true, value: undefined });
 });
 
-test("a loss is told at once, also if what is behind it is not yet a whole character", async () => {
+test("a loss is reported at once, even if a whole character has not followed yet", async () => {
   const capture = captured({ outputBytesMax: 0, headBytes: 0, tailBytes: 2 });
   const [first = 0, second = 0, third = 0] = Buffer.from("\u20ac");
   capture.take("stdout", Buffer.from([...Buffer.from("xxxxxxx"), first, second]));

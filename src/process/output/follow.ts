@@ -1,24 +1,24 @@
-// Pages of a stream as it grows, for any number of readers, none of which anybody waits for.
+// Pages of a stream as it grows, for any number of readers, without delaying the writer.
 //
-// Nothing is queued for a reader: it reads by offset where the bytes are anyway, later pages later. One that falls
-// behind what is kept is told how much it has missed.
+// Nothing is queued for a reader: it reads by offset from memory or disk. A reader that falls behind the kept bytes
+// learns how much it has missed.
 import type { OutputPage, OutputPageOptions } from "../../ports/spawner.ts";
 import { readPage } from "./output-page.ts";
 import type { Source } from "./source.ts";
 
-/** Those who wait for more. Each is told once and asks again; a reader that is busy elsewhere is not in here. */
+/** Readers that wait for more. Each is woken once and registers again. */
 export class Growth {
   readonly #waiting = new Set<() => void>();
 
-  /** There is more, or there will not be. */
-  tell(): void {
+  /** Call when the stream has grown or ended. */
+  notify(): void {
     if (this.#waiting.size === 0) return;
-    const told = [...this.#waiting];
+    const woken = [...this.#waiting];
     this.#waiting.clear();
-    for (const tell of told) tell();
+    for (const wake of woken) wake();
   }
 
-  /** Settles once, when there is more. */
+  /** Resolves once, when there is more. */
   wait(): { readonly more: Promise<void>; readonly dispose: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
@@ -26,7 +26,7 @@ export class Growth {
   }
 }
 
-/** The last page says `end`, even if it has nothing else to say; a reader that is stopped by its signal gets none. */
+/** The last page has `end`, even if it is empty otherwise; a reader stopped by its signal gets no last page. */
 export async function* follow(
   source: Source,
   growth: Growth,
@@ -42,17 +42,17 @@ export async function* follow(
     if (page.end) return;
     offset = page.to;
     if (page.to > page.from) continue;
-    // Not "is there more than I have": the first half of a character is more, and is not a page.
+    // Compared with `seen`, not with `offset`: the first half of a character is more, but not a page.
     if (source.total > seen || source.ended) continue;
-    const { more, dispose: takeBack } = growth.wait();
+    const { more, dispose } = growth.wait();
     await untilAborted(signal, more);
-    takeBack();
+    dispose();
   }
 }
 
 /**
- * What the promise comes to, or undefined as soon as the signal aborts. A listener per wait, taken back after it: a
- * race against one promise for all of them would remember every wait there ever was.
+ * The promise's value, or undefined as soon as the signal aborts. Each wait adds and removes its own listener: racing
+ * against one shared promise would accumulate a reaction for every wait.
  */
 async function untilAborted<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T | undefined> {
   if (signal === undefined) return promise;

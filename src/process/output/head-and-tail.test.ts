@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { HeadAndTail } from "./head-and-tail.ts";
 
-/** All that memory has, from `from` on without a hole. */
+/** All bytes in memory, contiguously from `from`. */
 function stretch(ends: HeadAndTail, from: number, to: number): number[] {
   const bytes: number[] = [];
   for (;;) {
@@ -12,7 +12,7 @@ function stretch(ends: HeadAndTail, from: number, to: number): number[] {
   }
 }
 
-test("G23: the first and the last bytes are there, whatever the sizes and however they come", () => {
+test("G23: the first and the last bytes are kept, for all sizes and pieces", () => {
   const sizes = fc.record({ headBytes: fc.nat({ max: 8 }), tailBytes: fc.integer({ min: 1, max: 8 }) });
   const pieces = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 12 });
   fc.assert(
@@ -34,7 +34,7 @@ test("G23: the first and the last bytes are there, whatever the sizes and howeve
   );
 });
 
-test("what was handed out does not change when more comes, nor when the giver uses its memory again", () => {
+test("returned pieces do not change when more bytes come, nor when the caller reuses its buffer", () => {
   const ends = new HeadAndTail({ headBytes: 4, tailBytes: 4 });
   const given = Buffer.from("abcdefgh");
   ends.take(given);
@@ -44,7 +44,7 @@ test("what was handed out does not change when more comes, nor when the giver us
   expect([head, tail].map((one) => Buffer.from(one ?? []).toString())).toEqual(["abcd", "efgh"]);
 });
 
-test("a stream that says nothing takes no memory, and a short one only its head", () => {
+test("a stream without bytes takes no memory, and a short one only its head", () => {
   const ends = new HeadAndTail({ headBytes: 64, tailBytes: 128 });
   expect(ends.heldBytes).toBe(0);
   ends.take(Buffer.from("short"));

@@ -1,8 +1,8 @@
-// The first and the last bytes of a stream, in memory that does not grow with it.
+// The first and the last bytes of a stream, in bounded memory.
 //
 // Invariants
-// 1. Nothing is held twice: the tail begins behind the head. As long as both have room, together they are all of it.
-// 2. What is handed out does not change: pieces of the head are never written again, pieces of the tail are copies.
+// 1. No byte is held twice: the tail begins behind the head. While both have room, together they are the whole stream.
+// 2. Returned pieces do not change: pieces of the head are never overwritten, pieces of the tail are copies.
 import { HEAD_BYTES, TAIL_BYTES } from "./limits.ts";
 
 export interface HeadAndTailSize {
@@ -13,7 +13,7 @@ export interface HeadAndTailSize {
 export class HeadAndTail {
   readonly #headMax: number;
   readonly #tailMax: number;
-  // Made when they are needed: most programs say little, and many only on one stream.
+  // Allocated on demand: most programs write little, and many only to one stream.
   #head: Uint8Array | undefined;
   #ring: Uint8Array | undefined;
   #total = 0;
@@ -23,22 +23,22 @@ export class HeadAndTail {
     this.#tailMax = size.tailBytes ?? TAIL_BYTES;
   }
 
-  /** How many bytes have come by. */
+  /** The number of bytes taken. */
   get total(): number {
     return this.#total;
   }
 
-  /** Where the head ends. */
+  /** The end of the head. */
   get headTo(): number {
     return Math.min(this.#total, this.#headMax);
   }
 
-  /** Where the tail begins. */
+  /** The beginning of the tail. */
   get tailFrom(): number {
     return Math.max(this.headTo, this.#total - this.#tailMax);
   }
 
-  /** The memory it takes. */
+  /** The memory in use. */
   get heldBytes(): number {
     return (this.#head?.length ?? 0) + (this.#ring?.length ?? 0);
   }
@@ -53,7 +53,7 @@ export class HeadAndTail {
     if (first < bytes.length) this.#keepLast(bytes, Math.min(bytes.length - first, this.#tailMax));
   }
 
-  /** What there is of [from, to), beginning exactly at `from`; perhaps not all of it. Undefined: not even the first. */
+  /** The bytes held of [from, to), beginning exactly at `from`; possibly not all. Undefined: not even the first. */
   piece(from: number, to: number): Uint8Array | undefined {
     if (from < this.headTo) return this.#head?.subarray(from, Math.min(to, this.headTo));
     if (from < this.tailFrom || from >= this.#total) return undefined;
@@ -61,7 +61,7 @@ export class HeadAndTail {
     return this.#ring?.slice(at, Math.min(at + Math.min(to, this.#total) - from, this.#tailMax));
   }
 
-  /** The whole head, and the whole tail. */
+  /** The whole head and the whole tail. */
   both(): { readonly head: Uint8Array; readonly tail: Uint8Array } {
     const tail = new Uint8Array(this.#total - this.tailFrom);
     for (let at = this.tailFrom; at < this.#total; ) {

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A disk that answers when it is told to, and remembers what it has taken. */
+/** A disk that completes writes on request, and records them. */
 function scriptedDisk() {
   const taken: { readonly text: string; readonly position: number; answer(count?: number): void; fail(): void }[] = [];
   let told = Promise.withResolvers<void>();
@@ -35,7 +35,7 @@ function scriptedDisk() {
     },
     close: async () => undefined,
   });
-  /** The write with this number, as soon as it is made. */
+  /** The write with this number, once it is made. */
   const write = async (index: number) => {
     while (taken[index] === undefined) await told.promise;
     return taken[index];
@@ -46,7 +46,7 @@ function scriptedDisk() {
 const make = (bytesMax: number, openSink?: OpenSink, onChange: () => void = () => undefined): KeptFile =>
   new KeptFile({ path, bytesMax, onChange, openSink });
 
-test("G23: what is taken is on disk when the end resolves, byte for byte, for nobody else to read", async () => {
+test("G23: everything taken is on disk when the end resolves, byte for byte, readable by the owner only", async () => {
   const file = make(1_000_000);
   const given = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251));
   for (let at = 0; at < given.length; at += 7_919) file.take(given.subarray(at, at + 7_919));
@@ -66,7 +66,7 @@ test("G23: the file ends at its limit, in the middle of a piece", async () => {
   expect(file.trouble).toBeUndefined();
 });
 
-test("a limit of nothing makes no file, and no trouble", async () => {
+test("a limit of zero creates no file and no error", async () => {
   const file = make(0);
   file.take(Buffer.from("abc"));
   await file.end();
@@ -74,7 +74,7 @@ test("a limit of nothing makes no file, and no trouble", async () => {
   expect([file.written, file.trouble]).toEqual([0, undefined]);
 });
 
-test("one write is under way at a time, and what comes meanwhile goes together", async () => {
+test("one write is in progress at a time, and later bytes are written together", async () => {
   const disk = scriptedDisk();
   const file = make(100, disk.openSink);
   file.take(Buffer.from("a"));
@@ -90,7 +90,7 @@ test("one write is under way at a time, and what comes meanwhile goes together",
   expect(file.written).toBe(3);
 });
 
-test("what a disk does not take at once is offered again from where it stopped", async () => {
+test("a partial write is continued where it stopped", async () => {
   const disk = scriptedDisk();
   const file = make(1_000_000, disk.openSink);
   file.take(Buffer.from(`${"x".repeat(70_000)}yz`));
@@ -103,7 +103,7 @@ test("what a disk does not take at once is offered again from where it stopped",
   expect([file.written, file.trouble]).toEqual([70_002, undefined]);
 });
 
-test("what waits can be read before it is on disk, also while the giver uses its memory again", async () => {
+test("queued bytes can be read before they are on disk, even if the caller reuses its buffer", async () => {
   const disk = scriptedDisk();
   const file = make(100, disk.openSink);
   const given = Buffer.from("abc");
@@ -122,7 +122,7 @@ test("what waits can be read before it is on disk, also while the giver uses its
   expect(pending(3, 9)).toBe("");
 });
 
-test("G23: a reader that does not pause makes no more wait than the limit; the file ends there", async () => {
+test("G23: if the reader does not pause, the queue stays bounded and the file ends there", async () => {
   const disk = scriptedDisk();
   const file = make(Number.MAX_SAFE_INTEGER, disk.openSink);
   const piece = Buffer.alloc(60_000, "x");
@@ -138,7 +138,7 @@ test("G23: a reader that does not pause makes no more wait than the limit; the f
   expect([file.written, file.waiting]).toEqual([WAITING_BYTES_MAX, 0]);
 });
 
-test("byte by byte costs no more memory than in one piece", async () => {
+test("bytes taken one by one need no more memory than one piece", async () => {
   const disk = scriptedDisk();
   const file = make(1_000_000, disk.openSink);
   for (let count = 0; count < 20_000; count += 1) file.take(Buffer.from("x"));
@@ -147,7 +147,7 @@ test("byte by byte costs no more memory than in one piece", async () => {
   await file.end();
 });
 
-test("a disk that is full ends the file where it is: what was written counts, what waited is let go", async () => {
+test("a full disk ends the file: written bytes count, queued ones are dropped", async () => {
   const disk = scriptedDisk();
   let changes = 0;
   const file = make(100, disk.openSink, () => {
@@ -165,7 +165,7 @@ test("a disk that is full ends the file where it is: what was written counts, wh
   expect(file.pending(4, 9)).toBeUndefined();
 });
 
-test("a folder that is gone is trouble, and nothing throws", async () => {
+test("a missing directory is reported, and nothing throws", async () => {
   rmSync(dir, { recursive: true });
   const file = make(100);
   file.take(Buffer.from("abc"));
@@ -173,7 +173,7 @@ test("a folder that is gone is trouble, and nothing throws", async () => {
   expect(file.trouble).toMatch(/ENOENT/);
 });
 
-test("nothing is written into what somebody else has put there, nor through a link", async () => {
+test("an existing file is not overwritten, not even through a link", async () => {
   const target = join(dir, "precious");
   writeFileSync(target, "precious");
   symlinkSync(target, path);
@@ -184,16 +184,21 @@ test("nothing is written into what somebody else has put there, nor through a li
   expect(readFileSync(target, "utf8")).toBe("precious");
 });
 
-test("a disk that takes nothing is trouble, and is not asked for ever", async () => {
+test("a disk that accepts no bytes is reported, and not retried forever", async () => {
   const { openSink, write } = scriptedDisk();
   const file = make(100, openSink);
   file.take(Buffer.from("abc"));
   (await write(0)).answer(0);
   await file.end();
-  expect([file.trouble, file.written, file.waiting, file.heldBytes]).toEqual(["the disk takes nothing more.", 0, 0, 0]);
+  expect([file.trouble, file.written, file.waiting, file.heldBytes]).toEqual([
+    "the disk accepts no more bytes.",
+    0,
+    0,
+    0,
+  ]);
 });
 
-test("a file that cannot be closed is trouble: nobody knows whether the last of it is there", async () => {
+test("a file that cannot be closed is reported, because its end may be missing", async () => {
   let changes = 0;
   const openSink: OpenSink = async () => ({
     writev: async (buffers) => ({ bytesWritten: Buffer.concat(buffers).length }),
@@ -207,12 +212,12 @@ test("a file that cannot be closed is trouble: nobody knows whether the last of 
   expect([file.trouble, changes]).toEqual(["EIO: i/o error, close", 2]);
 });
 
-test("what waits takes as much memory as its blocks, and none once it is on disk", async () => {
+test("queued bytes take the memory of their blocks, and none once on disk", async () => {
   const { openSink, write } = scriptedDisk();
   const file = make(1_000_000, openSink);
   file.take(Buffer.alloc(10));
   const first = await write(0);
-  // A block of its own: the first is on its way.
+  // A separate block: the first is being written.
   file.take(Buffer.alloc(BLOCK_BYTES_MIN + 1));
   expect(file.heldBytes).toBe(BLOCK_BYTES_MIN + (BLOCK_BYTES_MIN + 1));
   first.answer();
@@ -223,7 +228,7 @@ test("what waits takes as much memory as its blocks, and none once it is on disk
   expect([file.written, file.waiting]).toEqual([BLOCK_BYTES_MIN + 11, 0]);
 });
 
-test("a piece that is a little longer than a block is counted and written to the byte", async () => {
+test("a piece slightly longer than a block is counted and written exactly", async () => {
   const bytes = Buffer.alloc(BLOCK_BYTES_MAX + 10, "0123456789abcdef");
   const file = make(1_000_000);
   file.take(bytes);

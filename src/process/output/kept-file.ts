@@ -1,16 +1,16 @@
-// One file of output: bytes go in without waiting and are on disk soon after, in order, up to a stated size.
+// One file of output: bytes are accepted without waiting and written soon after, in order, up to a limit.
 //
 // Invariants
-// 1. The file is a prefix of the stream without holes: after the first byte that is not accepted none is.
-// 2. One write is under way at a time; what comes meanwhile waits, and is written together.
-// 3. What is accepted can be read at once: `pending` has what the disk has not.
-// 4. What waits is at most WAITING_BYTES_MAX, whether or not anybody pauses.
-// 5. Nothing here throws into the reader of the pipe. Trouble is remembered, and ends the file where it is.
+// 1. The file is a prefix of the stream without holes: after the first byte that is rejected, none is accepted.
+// 2. One write is in progress at a time; bytes that arrive meanwhile are queued, and written together.
+// 3. Accepted bytes can be read at once: `pending` has those that are not on disk yet.
+// 4. At most WAITING_BYTES_MAX are queued, whether the caller pauses or not.
+// 5. Nothing here throws into the reader of the pipe. The first error is recorded, and ends the file there.
 import { open } from "node:fs/promises";
 import { messageOf } from "../../core/errors.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, WAITING_BYTES_MAX } from "./limits.ts";
 
-/** What a file handle can do, as far as it is needed. */
+/** The part of a file handle that is needed. */
 export interface Sink {
   writev(buffers: readonly Uint8Array[], position: number): Promise<{ readonly bytesWritten: number }>;
   close(): Promise<void>;
@@ -21,19 +21,19 @@ export type OpenSink = (path: string) => Promise<Sink>;
 export interface KeptFileOptions {
   readonly path: string;
   readonly bytesMax: number;
-  /** Called when less waits than before, and when there is trouble. */
+  /** Called when the queue gets shorter, and after an error. */
   readonly onChange: () => void;
   readonly openSink?: OpenSink | undefined;
 }
 
-/** Bytes that wait for the disk, and where in the file they belong. */
+/** Queued bytes, and their position in the file. */
 interface Block {
   readonly from: number;
   readonly bytes: Uint8Array;
   used: number;
 }
 
-/** Only a new file, and never through a link: whoever put something there first does not get our writes. */
+/** Creates a new file and never follows a link, so that our writes go to no file that was put there first. */
 const createNew: OpenSink = (path) => open(path, "wx", 0o600);
 
 export class KeptFile {
@@ -64,7 +64,7 @@ export class KeptFile {
     return this.#accepted - this.#written;
   }
 
-  /** The memory that takes. */
+  /** The memory of queued bytes. */
   get heldBytes(): number {
     return [...this.#inFlight, ...this.#filling].reduce((sum, block) => sum + block.bytes.length, 0);
   }
@@ -74,7 +74,7 @@ export class KeptFile {
     return this.#trouble;
   }
 
-  /** Takes a copy of what there is room for. */
+  /** Copies as many bytes as there is room for. */
   take(bytes: Uint8Array): void {
     if (this.#full || bytes.length === 0) return;
     const count = Math.min(bytes.length, this.#options.bytesMax - this.#accepted, WAITING_BYTES_MAX - this.waiting);
@@ -83,18 +83,18 @@ export class KeptFile {
     if (count > 0) this.#writing ??= this.#write();
   }
 
-  /** What waits of [from, to), beginning exactly at `from`. */
+  /** The queued bytes of [from, to), beginning exactly at `from`. */
   pending(from: number, to: number): Uint8Array | undefined {
     if (from < this.#written || from >= this.#accepted) return undefined;
     for (const blocks of [this.#inFlight, this.#filling]) {
       const block = blocks.find((one) => from < one.from + one.used);
-      // Not a copy: what is used of a block is never written again.
+      // Not a copy: the used part of a block is never overwritten.
       if (block !== undefined) return block.bytes.subarray(from - block.from, Math.min(to - block.from, block.used));
     }
     return undefined;
   }
 
-  /** Takes nothing more, and resolves when what was accepted is on disk or cannot be. */
+  /** Accepts no more bytes, and resolves when all accepted bytes are on disk or have failed. */
   async end(): Promise<void> {
     this.#full = true;
     await this.#writing;
@@ -110,7 +110,7 @@ export class KeptFile {
   #fill(): void {
     this.#full = true;
     if (this.#accepted === this.#options.bytesMax) return;
-    this.#trouble ??= `the disk did not keep up: ${this.waiting} bytes were waiting for it, and more came.`;
+    this.#trouble ??= `the disk did not keep up: ${this.waiting} bytes were queued when more arrived.`;
   }
 
   #copyIn(bytes: Uint8Array): void {
@@ -153,12 +153,12 @@ export class KeptFile {
     }
   }
 
-  /** A disk may take less than it is given; the rest is offered again. */
+  /** A disk may accept fewer bytes than offered; the rest is offered again. */
   async #writeAll(sink: Sink, buffers: readonly Uint8Array[]): Promise<void> {
     let left = buffers;
     while (left.length > 0) {
       const { bytesWritten } = await sink.writev(left, this.#written);
-      if (bytesWritten === 0) throw new Error("the disk takes nothing more.");
+      if (bytesWritten === 0) throw new Error("the disk accepts no more bytes.");
       this.#written += bytesWritten;
       left = behind(left, bytesWritten);
     }
@@ -174,7 +174,7 @@ export class KeptFile {
   }
 }
 
-/** What is left of these buffers without their first `count` bytes. */
+/** These buffers without their first `count` bytes. */
 function behind(buffers: readonly Uint8Array[], count: number): readonly Uint8Array[] {
   let passed = count;
   const index = buffers.findIndex((one) => {

@@ -1,16 +1,16 @@
-// How many line ends there are in some bytes, at the speed of memory: every byte a child ever writes comes by here.
+// Counts line ends at memory speed, because every byte that a child writes passes through here.
 
 const LINE_END = 0x0a;
 
-/** Below this, looking at four bytes at a time costs more to set up than it saves. */
+/** Below this, the setup for four bytes at a time costs more than it saves. */
 const WORDWISE_BYTES_MIN = 128;
 
 /** A lane of the sum is one byte: after this many words it could overflow. */
 const WORDS_PER_SUM = 255;
 
 /**
- * Searching with `indexOf` is faster where line ends are rare and ten times slower where they are dense; this takes the
- * same time for both, so that no child can make it slow.
+ * `indexOf` would be faster where line ends are rare and ten times slower where they are dense; this takes the same
+ * time for both, so no child can slow it down.
  */
 export function countLineEnds(bytes: Uint8Array): number {
   if (bytes.length < WORDWISE_BYTES_MIN) return countBytewise(bytes, 0, bytes.length);
@@ -26,7 +26,7 @@ function countBytewise(bytes: Uint8Array, from: number, to: number): number {
   return count;
 }
 
-/** A byte that equals the line end becomes 0 by the exclusive or, and a lane of 1 by the steps after it. */
+/** The exclusive or turns a byte equal to the line end into 0, and the steps after it into a lane of 1. */
 function countWordwise(words: Int32Array): number {
   let count = 0;
   for (let start = 0; start < words.length; start += WORDS_PER_SUM) {

@@ -7,141 +7,141 @@ import { OutputDirectory } from "./output-directory.ts";
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "belay-shelf-"));
+  home = mkdtempSync(join(tmpdir(), "belay-output-dir-"));
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const id = (n: number): ProcessId => `proc_shelf.${n}`;
+const id = (n: number): ProcessId => `proc_output.${n}`;
 
-describe("the shelf of outputs", () => {
+describe("the output directory", () => {
   test("keeps the newest, and removes the oldest beyond a number", async () => {
     const dir = join(home, "count");
-    const shelf = new OutputDirectory(dir, { countMax: 3 });
+    const outputs = new OutputDirectory(dir, { countMax: 3 });
     for (const n of [1, 2, 3, 4, 5]) {
-      shelf.make(id(n));
-      shelf.ended(id(n));
+      outputs.make(id(n));
+      outputs.ended(id(n));
     }
-    await shelf.settled();
+    await outputs.settled();
     expect(readdirSync(dir).toSorted()).toEqual([id(3), id(4), id(5)]);
   });
 
-  test("keeps to a number of bytes", { meta: { id: "G33/kept-output-bounded" } }, async () => {
+  test("keeps at most a number of bytes", { meta: { id: "G33/kept-output-bounded" } }, async () => {
     const dir = join(home, "bytes");
-    const shelf = new OutputDirectory(dir, { bytesMax: 250 });
+    const outputs = new OutputDirectory(dir, { bytesMax: 250 });
     for (const n of [1, 2, 3]) {
-      writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
-      shelf.ended(id(n));
+      writeFileSync(join(outputs.make(id(n)), "all.log"), "x".repeat(100));
+      outputs.ended(id(n));
     }
-    await shelf.settled();
+    await outputs.settled();
     expect(readdirSync(dir).toSorted()).toEqual([id(2), id(3)]);
   });
 
-  test("never removes what is going on", async () => {
+  test("never removes the output of a running process", async () => {
     const dir = join(home, "live");
-    const shelf = new OutputDirectory(dir, { countMax: 1 });
-    shelf.make(id(1));
+    const outputs = new OutputDirectory(dir, { countMax: 1 });
+    outputs.make(id(1));
     for (const n of [2, 3]) {
-      shelf.make(id(n));
-      shelf.ended(id(n));
+      outputs.make(id(n));
+      outputs.ended(id(n));
     }
-    await shelf.settled();
+    await outputs.settled();
     expect(readdirSync(dir).toSorted()).toEqual([id(1), id(3)]);
   });
 
-  test("never removes what is going on in another server that shares the directory", async () => {
+  test("never removes the output of a process that runs in another server", async () => {
     const dir = join(home, "shared");
     for (const n of [1, 2]) mkdirSync(join(dir, id(n)), { recursive: true });
-    const shelf = new OutputDirectory(dir, { countMax: 0, isLive: (one) => one === id(1) });
-    await shelf.settled();
+    const outputs = new OutputDirectory(dir, { countMax: 0, isLive: (one) => one === id(1) });
+    await outputs.settled();
     expect(readdirSync(dir)).toEqual([id(1)]);
   });
 
-  test("counts what an earlier life has left, oldest first, and leaves what is not its own", async () => {
+  test("counts the output of earlier servers, oldest first, and leaves other files alone", async () => {
     const dir = join(home, "earlier");
     for (const n of [1, 2, 3]) {
       mkdirSync(join(dir, id(n)), { recursive: true });
       utimesSync(join(dir, id(n)), 1_000 - n, 1_000 - n);
     }
-    writeFileSync(join(dir, "somebody's"), "");
-    const shelf = new OutputDirectory(dir, { countMax: 1 });
-    await shelf.settled();
-    expect(readdirSync(dir).toSorted()).toEqual([id(1), "somebody's"]);
+    writeFileSync(join(dir, "unrelated"), "");
+    const outputs = new OutputDirectory(dir, { countMax: 1 });
+    await outputs.settled();
+    expect(readdirSync(dir).toSorted()).toEqual([id(1), "unrelated"]);
   });
 
-  test("gives no directory twice", () => {
-    const shelf = new OutputDirectory(join(home, "twice"));
-    shelf.make(id(1));
-    expect(() => shelf.make(id(1))).toThrow(expect.objectContaining({ code: "conflict" }));
+  test("never creates the same directory twice", () => {
+    const outputs = new OutputDirectory(join(home, "twice"));
+    outputs.make(id(1));
+    expect(() => outputs.make(id(1))).toThrow(expect.objectContaining({ code: "conflict" }));
   });
 
-  test("a start that came to nothing leaves no directory", () => {
+  test("has no directory for a start that failed", () => {
     const dir = join(home, "nothing");
-    const shelf = new OutputDirectory(dir);
-    shelf.make(id(1));
-    shelf.remove(id(1));
+    const outputs = new OutputDirectory(dir);
+    outputs.make(id(1));
+    outputs.remove(id(1));
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("has no place where none can be made, and says what to do", () => {
+  test("refuses a start if it cannot be created, with a hint", () => {
     const dir = join(home, "full");
-    const shelf = new OutputDirectory(dir);
+    const outputs = new OutputDirectory(dir);
     rmSync(dir, { recursive: true });
     writeFileSync(dir, "");
-    expect(() => shelf.make(id(1))).toThrow(
+    expect(() => outputs.make(id(1))).toThrow(
       expect.objectContaining({
         code: "not_started",
-        message: `${id(1)} was not started: there is no place for its output.`,
+        message: `${id(1)} was not started: no directory for its output could be created.`,
         hint: `Make room, or make ${dir} writable.`,
       }),
     );
   });
 
-  test("that was removed with everything in it is made again", () => {
+  test("is created again if it was removed", () => {
     const dir = join(home, "removed");
-    const shelf = new OutputDirectory(dir);
+    const outputs = new OutputDirectory(dir);
     rmSync(dir, { recursive: true });
-    expect(readdirSync(shelf.make(id(1)))).toEqual([]);
+    expect(readdirSync(outputs.make(id(1)))).toEqual([]);
   });
 
-  test("is for nobody else to read", () => {
+  test("is private to its owner", () => {
     const dir = join(home, "private");
-    const shelf = new OutputDirectory(dir);
-    expect([dir, shelf.make(id(1))].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700]);
+    const outputs = new OutputDirectory(dir);
+    expect([dir, outputs.make(id(1))].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700]);
   });
 
-  test("keeps exactly as many bytes as it may", async () => {
+  test("keeps exactly the maximum of bytes", async () => {
     const dir = join(home, "exact");
-    const shelf = new OutputDirectory(dir, { bytesMax: 200 });
+    const outputs = new OutputDirectory(dir, { bytesMax: 200 });
     for (const n of [1, 2]) {
-      writeFileSync(join(shelf.make(id(n)), "all.log"), "x".repeat(100));
-      shelf.ended(id(n));
+      writeFileSync(join(outputs.make(id(n)), "all.log"), "x".repeat(100));
+      outputs.ended(id(n));
     }
-    await shelf.settled();
+    await outputs.settled();
     expect(readdirSync(dir).toSorted()).toEqual([id(1), id(2)]);
   });
 
-  test("does not count what came to nothing, nor what was never begun", async () => {
+  test("does not count failed or unknown starts", async () => {
     const dir = join(home, "came");
-    const shelf = new OutputDirectory(dir, { countMax: 1 });
-    shelf.make(id(1));
-    shelf.ended(id(1));
-    shelf.make(id(2));
-    shelf.remove(id(2));
-    shelf.ended(id(2));
-    shelf.ended(id(3));
-    await shelf.settled();
+    const outputs = new OutputDirectory(dir, { countMax: 1 });
+    outputs.make(id(1));
+    outputs.ended(id(1));
+    outputs.make(id(2));
+    outputs.remove(id(2));
+    outputs.ended(id(2));
+    outputs.ended(id(3));
+    await outputs.settled();
     expect(readdirSync(dir)).toEqual([id(1)]);
-    shelf.make(id(2));
+    outputs.make(id(2));
     expect(readdirSync(dir).toSorted()).toEqual([id(1), id(2)]);
   });
 
-  test("passes over what vanishes while it counts", async () => {
+  test("ignores entries that vanish while it counts", async () => {
     const dir = join(home, "vanishing");
     mkdirSync(dir);
     symlinkSync("nowhere", join(dir, id(1)));
     mkdirSync(join(dir, id(2)));
-    const shelf = new OutputDirectory(dir, { countMax: 1 });
-    await shelf.settled();
+    const outputs = new OutputDirectory(dir, { countMax: 1 });
+    await outputs.settled();
     expect(readdirSync(dir)).toEqual([id(2)]);
     symlinkSync("nowhere", join(dir, id(1)));
     writeFileSync(join(dir, id(2), "all.log"), "x".repeat(100));

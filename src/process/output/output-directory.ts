@@ -1,8 +1,8 @@
-// Where the output of ended processes is kept: one directory for each, the oldest removed when there are too many.
+// Keeps the output of ended processes: one directory for each, with the oldest removed beyond a limit.
 //
 // Invariants
-// 1. The output of a process that is going on is never removed.
-// 2. Tidying up never fails anything else: what cannot be removed is tried again with the next one.
+// 1. The output of a running process is never removed.
+// 2. A failed removal affects nothing else: it is retried when the next process ends.
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,13 +12,13 @@ import { isProcessId, type ProcessId } from "../../core/model/ids.ts";
 /** Ended processes whose output is kept: a few days of busy work. */
 export const OUTPUTS_MAX = 1_000; // @fault small-shelf
 
-/** Bytes of all of them together. */
+/** The limit for all of them together. */
 export const OUTPUTS_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 
 export interface OutputDirectoryOptions {
   readonly countMax?: number;
   readonly bytesMax?: number;
-  /** Whether it is going on elsewhere: several servers may share a directory. */
+  /** Whether the process runs in another server: several may share a directory. */
   readonly isLive?: (id: ProcessId) => boolean;
 }
 
@@ -33,7 +33,7 @@ export class OutputDirectory {
   readonly #bytesMax: number;
   readonly #isLive: (id: ProcessId) => boolean;
   readonly #live = new Set<ProcessId>();
-  /** Those that have ended, oldest first. */
+  /** Ended processes, oldest first. */
   #kept: Kept[] = [];
   #tidying: Promise<void> = Promise.resolve();
 
@@ -53,18 +53,18 @@ export class OutputDirectory {
     return join(this.#dir, id);
   }
 
-  /** An empty directory for a process that is about to start. */
+  /** Creates an empty directory for a process that is about to start. */
   make(id: ProcessId): string {
     const path = this.pathOf(id);
     try {
-      // The shelf may have been removed with everything in it. Where it cannot be made again, this fails as well.
+      // The directory may have been removed with all its contents. If it cannot be created again, this fails as well.
       if (!existsSync(this.#dir)) mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
       mkdirSync(path, { mode: 0o700 });
     } catch (error) {
       const there = error instanceof Error && "code" in error && error.code === "EEXIST";
       throw there
-        ? new ControlError("conflict", `There was a process ${id} already, and its output is kept.`)
-        : new ControlError("not_started", `${id} was not started: there is no place for its output.`, {
+        ? new ControlError("conflict", `The id ${id} was used before, and its output is still kept.`)
+        : new ControlError("not_started", `${id} was not started: no directory for its output could be created.`, {
             hint: `Make room, or make ${this.#dir} writable.`,
             cause: error,
           });
@@ -73,19 +73,19 @@ export class OutputDirectory {
     return path;
   }
 
-  /** It came to nothing. */
+  /** Call when the process did not start. */
   remove(id: ProcessId): void {
     this.#live.delete(id);
     rmSync(this.pathOf(id), { recursive: true, force: true });
   }
 
-  /** It has ended: from here on its output may be removed. */
+  /** Call when the process has ended: from here on its output may be removed. */
   ended(id: ProcessId): void {
     if (!this.#live.delete(id)) return;
     this.#tidying = this.#tidying.then(() => this.#count([id]));
   }
 
-  /** Removes what is kept of these, unless one of them is going on. */
+  /** Removes the output of these processes, except running ones. */
   async discard(ids: readonly ProcessId[]): Promise<void> {
     const gone = new Set<ProcessId>();
     for (const id of ids) if (!this.#isLive(id) && (await removed(this.pathOf(id)))) gone.add(id);
@@ -94,7 +94,7 @@ export class OutputDirectory {
     });
   }
 
-  /** Resolves when nothing is being tidied up. */
+  /** Resolves when no removal is in progress. */
   async settled(): Promise<void> {
     await this.#tidying;
   }

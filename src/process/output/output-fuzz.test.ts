@@ -1,4 +1,4 @@
-// Any bytes in any pieces, read back in any pages: what comes out is what went in.
+// Any bytes in any pieces, read back in any pages, are the bytes that were written.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ function newDir(): string {
 
 const whole = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-/** Text, garbage, and bytes that only just are or are not part of a character. */
+/** Text, invalid bytes, and bytes that only just are or are not part of a character. */
 const bytes = fc
   .array(
     fc.oneof(
@@ -71,7 +71,7 @@ async function pagesFrom(file: OutputFile, stream: Stream, offset: number, max: 
 
 const textOfAll = (pages: readonly OutputPage[]): string => pages.map((page) => page.text).join("");
 
-test("G23: pages of any size, read while it goes on and after, are the text of the whole", {
+test("G23: pages of any size, read during and after the capture, add up to the whole text", {
   meta: { id: "G23/pages-add-up" },
 }, async () => {
   await fc.assert(
@@ -99,7 +99,7 @@ test("G23: pages of any size, read while it goes on and after, are the text of t
   );
 });
 
-test("G23: counts are exact, each file is its stream, and all.log has everything in the order it came", async () => {
+test("G23: counts are exact, each file is its stream, and all.log has everything in order of arrival", async () => {
   await fc.assert(
     fc.asyncProperty(takes, async (given) => {
       const dir = newDir();
@@ -119,7 +119,7 @@ test("G23: counts are exact, each file is its stream, and all.log has everything
   );
 });
 
-/** Every byte is in a page or said to be missing; each page is what it says it is. */
+/** Every byte is in a page or reported missing; the text of each page is that of its range. */
 function checkPages(pages: readonly OutputPage[], bytes: Buffer, kept: number, tailBytes: number): void {
   let at = 0;
   for (const page of pages) {
@@ -130,14 +130,14 @@ function checkPages(pages: readonly OutputPage[], bytes: Buffer, kept: number, t
   expect(at).toBe(bytes.length);
   const holes = pages.filter((page) => page.missing > 0);
   const hole = Math.max(0, bytes.length - tailBytes - kept);
-  // The rest of a character that was torn apart by the hole counts as missing.
+  // The rest of a character that was torn apart by the gap counts as missing.
   const missing = holes.reduce((sum, page) => sum + page.missing, 0);
   expect(holes.length).toBeLessThanOrEqual(1);
   expect(missing).toBeGreaterThanOrEqual(hole);
   expect(missing).toBeLessThanOrEqual(hole === 0 ? 0 : hole + 3);
 }
 
-test("G23: past the limit all is counted, the end is kept, and the hole between is told to the byte", async () => {
+test("G23: beyond the limit everything is counted, the end is kept, and the gap is reported to the byte", async () => {
   await fc.assert(
     fc.asyncProperty(takes, sizes, pageSizes, fc.nat({ max: 120 }), async (given, size, max, outputBytesMax) => {
       const dir = newDir();
@@ -160,7 +160,7 @@ test("G23: past the limit all is counted, the end is kept, and the hole between 
   );
 });
 
-test("G23: an offset into the middle of a character moves on to the next", async () => {
+test("G23: an offset inside a character moves on to the next", async () => {
   await fc.assert(
     fc.asyncProperty(bytes, sizes, fc.nat({ max: 300 }), async (given, size, offset) => {
       const capture = new Capture({ dir: newDir(), clock: manualClock(), ...size });
@@ -176,7 +176,7 @@ test("G23: an offset into the middle of a character moves on to the next", async
   );
 });
 
-test("G23: an excerpt is the first and the last, and what it leaves out is counted to the byte", async () => {
+test("G23: an excerpt is the beginning and the end, and the omitted bytes are counted exactly", async () => {
   await fc.assert(
     fc.asyncProperty(takes, fc.integer({ min: 4, max: 400 }), fc.nat({ max: 120 }), async (given, bytesMax, limit) => {
       const dir = newDir();

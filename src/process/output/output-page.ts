@@ -1,7 +1,7 @@
-// Reading a stream by offset: one page of text from wherever its bytes are, cut on character boundaries.
+// Reads a stream by offset: one page of text from memory or disk, cut at character boundaries.
 //
-// Whoever asks for page after page, each from the end of the last, gets the text that decoding everything at once would
-// give, and gets on with every page, through garbage too.
+// Reading page after page, each from the end of the last, returns the same text as decoding everything at once, and
+// every page advances, even through invalid bytes.
 import { ControlError } from "../../core/errors.ts";
 import type { Excerpt, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
 import { boundaryAfter, boundaryAfterLoss, boundaryBefore, textOf } from "./character-boundary.ts";
@@ -18,22 +18,22 @@ import type { Source } from "./source.ts";
 
 const STREAMS: readonly unknown[] = ["stdout", "stderr", "all"] satisfies readonly Stream[];
 
-/** How far one must look back to know whether a position is inside a character. */
+/** How many earlier bytes decide whether a position is inside a character. */
 const LOOK_BACK = CHARACTER_BYTES_MAX - 1;
 
-/** Bytes without a hole between them. */
+/** Contiguous bytes. */
 interface Stretch {
   readonly from: number;
   readonly bytes: Uint8Array;
-  /** What comes next is not kept, though the stream goes on. */
+  /** The following bytes are not kept, although the stream continues. */
   readonly broken: boolean;
 }
 
-/** The stream that is wished for; throws `invalid` if there is none of that name. */
+/** The requested stream. Throws `invalid` if the name is unknown. */
 export function streamOf(options: { readonly stream?: Stream }): Stream {
   const { stream = "all" } = options;
   if (STREAMS.includes(stream)) return stream;
-  throw new ControlError("invalid", `There is no stream \`${String(stream)}\`; there are stdout, stderr and all.`);
+  throw new ControlError("invalid", `\`stream\` must be stdout, stderr or all (got ${String(stream)}).`);
 }
 
 export async function readPage(source: Source, options: OutputPageOptions = {}): Promise<OutputPage> {
@@ -43,12 +43,12 @@ export async function readPage(source: Source, options: OutputPageOptions = {}):
   if (offset >= source.total) return { stream, from: offset, to: offset, text: "", missing: 0, end: source.ended };
 
   const { from: base, bytes, broken } = await stretchAt(source, offset, bytesMax);
-  // Without the bytes before it, nobody knows whether this is inside a character.
+  // Without the bytes before it, this position may be inside a character.
   const lost = base > offset || (base === offset && offset > 0);
   const wanted = Math.max(offset, base) - base;
   const begin = lost ? boundaryAfterLoss(bytes, wanted) : boundaryAfter(bytes, wanted);
   const stop = Math.min(begin + bytesMax, bytes.length);
-  // A character that breaks off for good is shown as broken; one of which the rest may come is left for the next page.
+  // A character that stays incomplete is shown as broken; one whose rest may still come is left for the next page.
   const last = stop === bytes.length && (broken || (source.ended && base + stop === source.total));
   const end = last ? stop : Math.max(begin, boundaryBefore(bytes, stop));
   return {
@@ -61,19 +61,19 @@ export async function readPage(source: Source, options: OutputPageOptions = {}):
   };
 }
 
-/** What a page from `offset` is made of, with what it takes to find its first character, before it and behind. */
+/** The bytes for a page from `offset`, with enough around them to find its first character. */
 async function stretchAt(source: Source, offset: number, bytesMax: number): Promise<Stretch> {
   const lookBack = Math.min(LOOK_BACK, offset);
   const stretch = await gather(source, offset - lookBack, lookBack + bytesMax + LOOK_BACK);
-  // The hole may begin exactly where we are: then the bytes before it are of no use.
+  // The gap may begin exactly at `offset`: then the bytes before it are useless.
   return stretch.broken && stretch.from + stretch.bytes.length <= offset
     ? gather(source, offset, bytesMax + LOOK_BACK)
     : stretch;
 }
 
 /**
- * The first bytes from `from` on that are kept, up to the next hole. While the disk is read the tail in memory moves
- * on, so each step looks anew at what there is.
+ * The first kept bytes from `from` on, up to the next gap. The tail in memory moves while the disk is read, so each
+ * step checks again what is available.
  */
 async function gather(source: Source, from: number, count: number): Promise<Stretch> {
   const pieces: Uint8Array[] = [];
@@ -96,17 +96,17 @@ async function gather(source: Source, from: number, count: number): Promise<Stre
   return { from: start, bytes: pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces), broken: false };
 }
 
-/** The first and last of a stream, from memory alone. */
+/** The beginning and end of a stream, from memory alone. */
 export function excerptOf(source: Source, options: Omit<OutputPageOptions, "offset"> = {}): Excerpt {
   const { head, tail, omitted } = rawExcerpt(source, options.bytesMax);
   return { head: readable(head, options.plain), tail: readable(tail, options.plain), omitted };
 }
 
-/** A page at a time, so a sequence that is cut by the end of one is shown in part. */
+/** Each page is converted separately, so a control sequence that is cut by a page end shows in part. */
 const readable = (text: string, options: boolean | undefined): string => (options === true ? plain(text) : text);
 
-function rawExcerpt(source: Source, bytesWished: number | undefined): Excerpt {
-  const bytesMax = bytesOf(bytesWished ?? EXCERPT_BYTES_DEFAULT, HEAD_BYTES + TAIL_BYTES);
+function rawExcerpt(source: Source, bytesRequested: number | undefined): Excerpt {
+  const bytesMax = bytesOf(bytesRequested ?? EXCERPT_BYTES_DEFAULT, HEAD_BYTES + TAIL_BYTES);
   const { total } = source;
   const whole = total <= bytesMax ? inMemory(source, 0, total) : undefined;
   if (whole?.length === total) return { head: textOf(whole.subarray(0, endOf(source, whole))), tail: "", omitted: 0 };
@@ -120,11 +120,11 @@ function rawExcerpt(source: Source, bytesWished: number | undefined): Excerpt {
   return { head: textOf(head), tail: textOf(last.subarray(tailFrom, endOf(source, last))), omitted };
 }
 
-/** Where the text ends: a character that is only half there is not shown while the other half may come. */
+/** The end of the text: an incomplete character is not shown while its rest may still come. */
 const endOf = (source: Source, bytes: Uint8Array): number =>
   source.ended ? bytes.length : boundaryBefore(bytes, bytes.length);
 
-/** All from `from` to the end, or less if there is a hole. */
+/** All bytes from `from` to the end, or fewer if there is a gap. */
 function lastInMemory(source: Source, from: number): Uint8Array {
   const bytes = inMemory(source, from, source.total);
   const to = from + bytes.length;
@@ -142,10 +142,10 @@ function inMemory(source: Source, from: number, to: number): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-const bytesOf = (wished: number, max: number): number =>
-  Math.min(max, Math.max(CHARACTER_BYTES_MAX, wholeNumber("bytesMax", wished, 1)));
+const bytesOf = (requested: number, max: number): number =>
+  Math.min(max, Math.max(CHARACTER_BYTES_MAX, wholeNumber("bytesMax", requested, 1)));
 
 function wholeNumber(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
-  throw new ControlError("invalid", `\`${name}\` of a page is a whole number of bytes, ${min} or more.`);
+  throw new ControlError("invalid", `\`${name}\` of a page must be a whole number of bytes, ${min} or more.`);
 }

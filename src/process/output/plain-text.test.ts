@@ -5,7 +5,7 @@ import { plain } from "./plain-text.ts";
 const ESC = "\u001b";
 const BEL = "\u0007";
 
-/** Text with the beginnings, middles and ends of everything a terminal understands. */
+/** Text with beginnings, middles and ends of every kind of terminal sequence. */
 const noisy = fc
   .array(
     fc.oneof(
@@ -34,7 +34,7 @@ const noisy = fc
   )
   .map((pieces) => pieces.join(""));
 
-test("G23: whatever goes in, nothing that could steer a terminal comes out", {
+test("G23: the result contains no terminal control characters, for any input", {
   meta: { id: "G23/terminal-escapes-removed" },
 }, () => {
   fc.assert(
@@ -47,19 +47,19 @@ test("G23: whatever goes in, nothing that could steer a terminal comes out", {
   );
 });
 
-test("text without controls is what it was", () => {
+test("text without control characters is unchanged", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 50 }), (text) => {
       const harmless = text.replaceAll(/(?![\n\t])\p{Cc}/gu, "");
       expect(plain(harmless)).toBe(harmless);
-      // Also where something before it had to be taken out, so that every line was gone through.
+      // Even after a control character was removed, so that every line was processed.
       expect(plain(`\0${harmless}`)).toBe(harmless);
     }),
     { numRuns: 2_000 },
   );
 });
 
-test("a line end is never swallowed, whatever was begun before it", () => {
+test("a line end is never dropped, whatever sequence is open before it", () => {
   fc.assert(
     fc.property(noisy, (text) => {
       const ends = (one: string) => one.split("\n").length;
@@ -69,13 +69,13 @@ test("a line end is never swallowed, whatever was begun before it", () => {
   );
 });
 
-describe("sequences", () => {
+describe("control sequences", () => {
   test.each([
     ["colours", `${ESC}[1;31merror${ESC}[0m: no`, "error: no"],
     ["colours with colons", `${ESC}[38:2::255:0:0mred${ESC}[m`, "red"],
     ["private modes", `${ESC}[?25lhidden${ESC}[?25h${ESC}[?1049h`, "hidden"],
-    ["what looks like another one, but for what is in between", `abc\r${ESC}[ Kx`, "xbc"],
-    ["what is in between", `${ESC}[0 qx${ESC}[!p`, "x"],
+    ["one that differs only by an intermediate character", `abc\r${ESC}[ Kx`, "xbc"],
+    ["intermediate characters", `${ESC}[0 qx${ESC}[!p`, "x"],
     ["the one-character form", "\u009b31mred\u009b0m", "red"],
     ["one that breaks off at the end", `text${ESC}[31`, "text"],
     ["one that breaks off in the text", `${ESC}[31é`, "é"],
@@ -100,7 +100,7 @@ describe("sequences", () => {
   });
 });
 
-describe("lines that are written again", () => {
+describe("rewritten lines", () => {
   test.each([
     ["line ends of other systems", "one\r\ntwo\r\n", "one\ntwo\n"],
     ["a progress bar", "10%\r50%\r100%\nok\n", "100%\nok\n"],
@@ -115,11 +115,11 @@ describe("lines that are written again", () => {
     ["underlined, as manuals print it", "_\bf_\bi_\bl_\be", "file"],
     ["backspaces before the line", "\b\b\ba\nb\b\b\bc", "a\nc"],
     ["steps back", `abc${ESC}[2DX${ESC}[DY`, "aYc"],
-    ["a column nobody has", `a${ESC}[999999999Gb`, "ab"],
+    ["a column beyond the line", `a${ESC}[999999999Gb`, "ab"],
     ["characters of two units", "💩\ba\r💩", "💩"],
     ["the last character of one unit", "\uffffa\rb", "ba"],
     ["a move by more than one number", `abc${ESC}[1;2Gd${ESC}[1;2De`, "abcde"],
-    ["a move by more than anybody counts", `abc${ESC}[1234567890Dd`, "abcd"],
+    ["a move by too large a number", `abc${ESC}[1234567890Dd`, "abcd"],
     ["colours over what was written", `abc\r${ESC}[0mx${ESC}[2my`, "xyc"],
     ["what is before the cursor is not erased", `abc${ESC}[1Kx`, "abcx"],
   ])("%s", (_, text, shown) => {

@@ -1,10 +1,10 @@
-// Output of programs as a person or a model should read it: what a terminal would show of its lines, and no controls.
+// Converts program output for a person or a model: the lines as a terminal would show them, without control characters.
 //
-// One pass, each character looked at once, each line kept as cells: no input takes more than its length. Lines are
-// shown as they stood at last: a progress bar that was drawn a hundred times is one line. What moves between lines is
-// left out, not carried out.
+// One pass in linear time, each line kept as cells, so no input takes more memory than its length. Lines are shown in
+// their final state: a progress bar that was drawn a hundred times is one line. Cursor movements between lines are
+// dropped.
 
-/** Everything but text, line ends and tabs. */
+/** All control characters except line ends and tabs. */
 const CONTROL = /(?![\n\t])\p{Cc}/u;
 
 const BACKSPACE = 0x08;
@@ -15,13 +15,13 @@ const ESCAPE = 0x1b;
 const SPACE = 0x20;
 const DELETE = 0x7f;
 
-/** The second character of an escape that begins a sequence, and the single character that means the same. */
+/** The second character of an escape that begins a control sequence, and its single-character (C1) form. */
 const SEQUENCE = 0x5b;
 const SEQUENCE_C1 = 0x9b;
-/** Those that begin a text for the terminal itself: its title, its clipboard, a picture. */
+/** Characters that begin a string for the terminal itself: its title, its clipboard, an image. */
 const STRINGS: ReadonlySet<number> = new Set([0x50, 0x58, 0x5d, 0x5e, 0x5f]);
 const STRINGS_C1: ReadonlySet<number> = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f]);
-/** Those that end it. An escape ends it too, whatever it begins. */
+/** Characters that end such a string. Any escape ends it too. */
 const STRING_ENDS: ReadonlySet<number> = new Set([0x07, 0x18, 0x1a, 0x9c]);
 
 export function plain(text: string): string {
@@ -40,7 +40,7 @@ export function plain(text: string): string {
   return page.text();
 }
 
-/** The line that is being written, and those before it. */
+/** The current line, and the lines before it. */
 class Page {
   #lines = "";
   #cells: string[] = [];
@@ -51,7 +51,7 @@ class Page {
     this.#column += 1;
   }
 
-  /** Never behind the end of the line: nothing is filled up, so nobody can ask for a line of a gigabyte. */
+  /** Never beyond the end of the line: lines are not padded, so no input can request a line of a gigabyte. */
   moveTo(column: number): void {
     this.#column = Math.min(Math.max(0, column), this.#cells.length);
   }
@@ -83,7 +83,7 @@ function put(code: number, page: Page): void {
   else if (code === TAB || (code >= SPACE && code < DELETE) || code > 0x9f) page.put(String.fromCodePoint(code));
 }
 
-/** Where the text goes on behind an escape, of which the character at `at` is the second. */
+/** Returns the position behind an escape; `at` is its second character. */
 function escapeAt(text: string, at: number, page: Page): number {
   const code = text.charCodeAt(at);
   if (code === SEQUENCE) return sequenceAt(text, at + 1, page);
@@ -92,7 +92,10 @@ function escapeAt(text: string, at: number, page: Page): number {
   return isWithin(text, last, 0x30, 0x7e) ? last + 1 : last;
 }
 
-/** Parameters, then what is in between, then one character that says what it does. One without it does nothing. */
+/**
+ * Parameters, intermediate characters, then one final character for the function. Without it the sequence has no
+ * effect.
+ */
 function sequenceAt(text: string, at: number, page: Page): number {
   const between = behindRange(text, at, 0x30, 0x3f);
   const last = behindRange(text, between, 0x20, 0x2f);
@@ -101,7 +104,7 @@ function sequenceAt(text: string, at: number, page: Page): number {
   return last + 1;
 }
 
-/** The few that programs draw a line again with. */
+/** The few functions that programs use to redraw a line. */
 function applyControl(final: string, parameters: string, page: Page): void {
   const count = /^\d{0,9}$/.test(parameters) ? Number(parameters) : undefined;
   if (count === undefined) return;
@@ -111,7 +114,7 @@ function applyControl(final: string, parameters: string, page: Page): void {
   else if (final === "K" && count === 2) page.clear("start");
 }
 
-/** A line end ends it as well: whatever a program forgets, or means to hide, the next line is shown. */
+/** A line end also ends a string: if a program forgets to end it, or wants to hide text, the next line is shown. */
 function behindString(text: string, from: number): number {
   let at = from;
   while (at < text.length) {

@@ -33,7 +33,7 @@ async function ended(options: Partial<CaptureOptions>, ...said: readonly (readon
   return capture;
 }
 
-test("G23: a later life reads what this one wrote: the same counts, pages and excerpts", async () => {
+test("G23: a later server reads the same counts, pages and excerpts", async () => {
   const capture = await ended({}, ["stdout", "one\n"], ["stderr", "two €\n"], ["stdout", "three"]);
   const saved = await openOutput(dir);
   expect(saved).toMatchObject({ dir, complete: true, counts: capture.counts });
@@ -44,7 +44,7 @@ test("G23: a later life reads what this one wrote: the same counts, pages and ex
   expect(await saved?.read({ stream: "stderr", offset: 5 })).toMatchObject({ from: 7, text: "\n", end: true });
 });
 
-test("G23: past the limit the tail is served in a later life too, and the counts are what was written", async () => {
+test("G23: beyond the limit a later server still has the tail and the full counts", async () => {
   const capture = await ended({ outputBytesMax: 4, headBytes: 2, tailBytes: 3 }, ["stdout", "abcdefghijkl\n"]);
   const saved = await openOutput(dir);
   expect(saved?.counts).toEqual(capture.counts);
@@ -53,7 +53,7 @@ test("G23: past the limit the tail is served in a later life too, and the counts
   expect(await saved?.read({ offset: 4 })).toMatchObject({ from: 10, to: 13, text: "kl\n", missing: 6, end: true });
 });
 
-test("a disk that was full leaves head and tail, if there was room for the counts", async () => {
+test("after a full disk head and tail remain, if the counts could be written", async () => {
   const openSink: OpenSink = () => Promise.reject(new Error("ENOSPC: no space left on device, open"));
   await ended({ openSink, headBytes: 3, tailBytes: 3 }, ["stderr", "abcdefghi"]);
   expect(readdirSync(dir)).toEqual(["counts.json"]);
@@ -62,7 +62,7 @@ test("a disk that was full leaves head and tail, if there was room for the count
   expect(saved?.excerpt({ stream: "stderr" })).toEqual({ head: "abc", tail: "ghi", omitted: 3 });
 });
 
-test("of a terminal, which has one file, all is that file", async () => {
+test("for a terminal, which has one file, all is that file", async () => {
   await ended({ streams: "one", outputBytesMax: 6 }, ["stdout", "prompt> \n"]);
   for (const complete of [true, false]) {
     if (!complete) unlinkSync(join(dir, "counts.json"));
@@ -77,7 +77,7 @@ test("of a terminal, which has one file, all is that file", async () => {
   }
 });
 
-test("after a crash the files tell what is kept, and nobody says it was all", async () => {
+test("after a crash the files show what was kept, marked as incomplete", async () => {
   writeFileSync(join(dir, "stdout.log"), "one\ntwo\n");
   writeFileSync(join(dir, "stderr.log"), "oops\n");
   writeFileSync(join(dir, "all.log"), "one\noops\n");
@@ -94,7 +94,7 @@ test("after a crash the files tell what is kept, and nobody says it was all", as
   expect(saved?.excerpt()).toEqual({ head: "one\noops\n", tail: "", omitted: 4 });
 });
 
-test("a crash before all.log was made: with both streams there is no order to tell, with one there is", async () => {
+test("after a crash without all.log, two streams have no known order, and a single one is all", async () => {
   writeFileSync(join(dir, "stderr.log"), "oops\n");
   expect(await (await openOutput(dir))?.read()).toMatchObject({ text: "oops\n" });
   writeFileSync(join(dir, "stdout.log"), "one\n");
@@ -105,27 +105,27 @@ const COUNTS = { bytes: { stdout: 9, stderr: 0, all: 9 }, kept: { stdout: 0, std
 
 test.each([
   ["nothing", ""],
-  ["half of something", "{"],
-  ["something else", "null"],
+  ["half a value", "{"],
+  ["null", "null"],
   ["a list", "[1]"],
   ["a newer version", JSON.stringify({ ...COUNTS, version: 2 })],
-  ["less than nothing", JSON.stringify({ ...COUNTS, version: 1, bytes: { ...COUNTS.bytes, stdout: -1 } })],
-  ["a number that is none", JSON.stringify({ ...COUNTS, version: 1, lines: "many" })],
-  ["no number of what is kept", JSON.stringify({ ...COUNTS, version: 1, kept: { ...COUNTS.kept, all: 1.5 } })],
-  ["nothing of what is kept", JSON.stringify({ ...COUNTS, version: 1, kept: undefined })],
-  ["a text in place of counts", JSON.stringify({ ...COUNTS, version: 1, bytes: "many" })],
+  ["a negative number", JSON.stringify({ ...COUNTS, version: 1, bytes: { ...COUNTS.bytes, stdout: -1 } })],
+  ["an invalid number", JSON.stringify({ ...COUNTS, version: 1, lines: "many" })],
+  ["an invalid number of kept bytes", JSON.stringify({ ...COUNTS, version: 1, kept: { ...COUNTS.kept, all: 1.5 } })],
+  ["no kept bytes", JSON.stringify({ ...COUNTS, version: 1, kept: undefined })],
+  ["a string in place of counts", JSON.stringify({ ...COUNTS, version: 1, bytes: "many" })],
   ["null in place of counts", JSON.stringify({ ...COUNTS, version: 1, bytes: null })],
   ["no ends", JSON.stringify({ ...COUNTS, version: 1, ends: undefined })],
   ["null in place of ends", JSON.stringify({ ...COUNTS, version: 1, ends: null })],
   ["a text", '"counts"'],
-])("counts that are not ours are not believed: %s", async (_, text) => {
+])("invalid counts are ignored: %s", async (_, text) => {
   await ended({}, ["stdout", "hello\n"]);
   writeFileSync(join(dir, "counts.json"), text);
   const saved = await openOutput(dir);
   expect(saved).toMatchObject({ complete: false, counts: { bytes: { all: 6 }, kept: { all: 6 }, lines: 1 } });
 });
 
-test("after a crash a long file that ends before its stream has no tail, and no wrong one either", async () => {
+test("after a crash a file that is shorter than its stream has no tail, rather than a wrong one", async () => {
   const text = "0123456789abcde\n".repeat(8_192);
   writeFileSync(join(dir, "stdout.log"), text);
   writeFileSync(join(dir, "stderr.log"), "oops\n");
@@ -151,7 +151,7 @@ test("a file that was shortened since is served as far as it goes", async () => 
   });
 });
 
-test("no folder is no output; an empty one is a child that had said nothing when we vanished", async () => {
+test("a missing directory has no output; an empty one belongs to a child without output at the crash", async () => {
   expect(await openOutput(join(dir, "none"))).toBeUndefined();
   const saved = await openOutput(dir);
   expect(saved).toMatchObject({ complete: false, counts: { bytes: { all: 0 }, lines: 0 } });
@@ -165,7 +165,7 @@ test.each([
   ["no head", { tail: "eHl6" }],
   ["no tail", { head: "YWJj" }],
   ["numbers", { head: 1, tail: 2 }],
-])("an end that is not ours is not believed, and the others are: %s", async (_, stdout) => {
+])("an invalid end is ignored, and the others are used: %s", async (_, stdout) => {
   const ends = { stdout, all: { head: "YWJj", tail: "eHl6" } };
   writeFileSync(join(dir, "counts.json"), JSON.stringify({ ...COUNTS, version: 1, ends }));
   const saved = await openOutput(dir);
@@ -174,7 +174,7 @@ test.each([
   expect(saved?.excerpt({ stream: "stdout" })).toEqual({ head: "", tail: "", omitted: 9 });
 });
 
-test("counts that cannot be put in their place leave no draft, and are for nobody else to read", async () => {
+test("counts that cannot be renamed into place leave no draft, and are private to their owner", async () => {
   await ended({}, ["stdout", "hello\n"]);
   expect(statSync(join(dir, "counts.json")).mode & 0o777).toBe(0o600);
   rmSync(join(dir, "counts.json"));
@@ -186,13 +186,13 @@ test("counts that cannot be put in their place leave no draft, and are for nobod
   expect(readdirSync(dir).toSorted()).toEqual(["all.log", "counts.json", "stdout.log"]);
 });
 
-test("a draft that somebody has put there first is not written to", async () => {
+test("an existing draft is not overwritten", async () => {
   writeFileSync(join(dir, "counts.json.new"), "theirs");
   const capture = await ended({});
   expect(capture.trouble).toContain("EEXIST");
 });
 
-test("after a crash all.log tells of all, also beside one other file, and every line is counted", async () => {
+test("after a crash all.log is used even beside a single stream, and every line is counted", async () => {
   writeFileSync(join(dir, "stdout.log"), "one\n");
   writeFileSync(join(dir, "all.log"), `${"x".repeat(2 ** 20)}\ntwo\n`);
   const saved = await openOutput(dir);
@@ -215,7 +215,7 @@ test("reading leaves no file open", async () => {
   expect(openHere()).toEqual([]);
 });
 
-test("what a file has beyond what was counted is not taken for output", async () => {
+test("bytes in a file beyond the counts are not output", async () => {
   await ended({ outputBytesMax: 4, headBytes: 2, tailBytes: 3 }, ["stdout", "abcdefghijkl\n"]);
   for (const name of ["stdout.log", "all.log"]) appendFileSync(join(dir, name), "JUNK");
   const saved = await openOutput(dir);

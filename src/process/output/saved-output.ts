@@ -1,4 +1,5 @@
-// The output of a child that has ended, perhaps in an earlier life: the same pages, counts and excerpts from its files.
+// The output of a child that has ended, perhaps under an earlier server: the same pages, counts and excerpts, from
+// files.
 import { lstat } from "node:fs/promises";
 import type { Excerpt, OutputCounts, OutputFile, OutputPage, OutputPageOptions, Stream } from "../../ports/spawner.ts";
 import { type Ends, loadCounts, type Saved, streamPath } from "./counts-file.ts";
@@ -10,13 +11,13 @@ import type { Source } from "./source.ts";
 
 export interface SavedOutput extends OutputFile {
   /**
-   * Whether the counts are those of a child whose end was seen. Otherwise whoever captured it vanished first: what is
-   * on disk is all that is known, and more may have been written.
+   * Whether the end of the child was recorded. Otherwise the server that captured it died first: only the bytes on disk
+   * are known, and more may have been written.
    */
   readonly complete: boolean;
 }
 
-/** Undefined: there is no such folder. */
+/** Undefined: the directory does not exist. */
 export async function openOutput(dir: string): Promise<SavedOutput | undefined> {
   const folder = await lstat(dir).catch(() => undefined);
   if (!folder?.isDirectory()) return undefined;
@@ -38,7 +39,10 @@ export async function openOutput(dir: string): Promise<SavedOutput | undefined> 
   };
 }
 
-/** Counts as the files tell them. Each file is written by itself, so `all` may be shorter or longer than the others. */
+/**
+ * Counts from file sizes. Each file is written separately, so `all` may be shorter or longer than the sum of the
+ * others.
+ */
 async function derive(dir: string): Promise<Saved> {
   const size = async (stream: Stream): Promise<number> => (await sizeOf(await pathOf(dir, stream))) ?? 0;
   const kept = { stdout: await size("stdout"), stderr: await size("stderr"), all: await size("all") };
@@ -46,7 +50,7 @@ async function derive(dir: string): Promise<Saved> {
   return { counts: { bytes, kept, lines: await linesIn(await pathOf(dir, "all")) }, ends: {} };
 }
 
-/** With only one stream, as of a terminal, `all` has no file of its own. */
+/** With only one stream, as for a terminal, `all` has no separate file. */
 async function pathOf(dir: string, stream: Stream): Promise<string> {
   const path = streamPath(dir, stream);
   if (stream !== "all" || (await sizeOf(path)) !== undefined) return path;
@@ -69,7 +73,7 @@ async function linesIn(path: string): Promise<number> {
 async function openStream(dir: string, stream: Stream, { counts, ends }: Saved): Promise<Source & { kept: number }> {
   const path = await pathOf(dir, stream);
   const total = counts.bytes[stream];
-  // Somebody may have shortened the file since; and a write that failed half-way may have left more than was counted.
+  // The file may have been shortened since, and a write that failed half-way may have left more than was counted.
   const kept = Math.min(counts.kept[stream], (await sizeOf(path)) ?? 0);
   const { head, tail } = ends[stream] ?? (await endsIn(path, kept, total));
   const tailFrom = total - tail.length;
@@ -87,7 +91,7 @@ async function openStream(dir: string, stream: Stream, { counts, ends }: Saved):
   };
 }
 
-/** The head and tail as the file has them. If it ends before the stream does, nobody has the tail. */
+/** The head and tail from the file. If it ends before the stream does, the tail is lost. */
 async function endsIn(path: string, kept: number, total: number): Promise<Ends> {
   const nothing = new Uint8Array();
   const head = (await readRange(path, 0, Math.min(kept, HEAD_BYTES))) ?? nothing;

@@ -1,16 +1,18 @@
-// Where the bytes of one stream are, whether it is going on or was kept by an earlier life. Types only.
+// The bytes of one stream, running or saved. Types only.
 import type { Stream } from "../../ports/spawner.ts";
 
 export interface Source {
   readonly stream: Stream;
-  /** Bytes the child has written to it, as far as is known. */
+  /** The known number of bytes that the child has written. */
   readonly total: number;
-  /** Nothing comes any more. */
+  /** No more bytes follow. */
   readonly ended: boolean;
-  /** What memory has of [from, to), beginning exactly at `from`: at least a byte, perhaps not all. Does not change. */
+  /**
+   * The bytes in memory of [from, to), beginning exactly at `from`: at least one, possibly not all. They do not change.
+   */
   memory(from: number, to: number): Uint8Array | undefined;
-  /** The same from disk. Never rejects: what cannot be read is not kept. */
+  /** The same from disk. Never rejects: unreadable bytes count as not kept. */
   disk(from: number, to: number): Promise<Uint8Array | undefined>;
-  /** Where reading goes on behind a hole that `from` is in: the first byte that memory has, or the end. */
+  /** The end of the gap that contains `from`: the first byte in memory, or the end. */
   next(from: number): number;
 }
