@@ -1,10 +1,10 @@
-// Every bound of this folder, each with its reason. A limit is a decision. What is checked before anything is recorded
-// has its bounds in the core, where the engine finds them too.
+// Every limit of this folder, each with its reason. Limits that are checked before anything is recorded are in the
+// core, where the engine finds them too.
 
-/** How long a tree may take to clean up after SIGTERM, unless the host says otherwise. */
+/** How long a tree may take to clean up after SIGTERM. The default; the host can configure it. */
 export const GRACE_MS = 1_500;
 
-/** The longest grace anybody may ask for: a cancel that takes longer is not one. */
+/** The maximum grace: a cancel that takes longer is not one. */
 export const GRACE_MS_MAX = 30_000;
 
 /**
@@ -13,89 +13,92 @@ export const GRACE_MS_MAX = 30_000;
  */
 export const ESCAPED_AFTER_MS = 10_000;
 
-/** How long the self-test and the cleanup at start wait for a kill. Trees of their own are small. */
+/** How long the self-test and the cleanup at start wait for a kill. Belay's own trees are small. */
 export const FORCE_WAIT_MS = 500;
 
-/** The longest pause between two scans that find the same processes again. */
+/** The maximum pause between two scans that find the same processes again. */
 export const SCAN_PAUSE_MS_MAX = 250;
 
-/** How long the pipes may stay open once the command has ended. A descendant that holds them longer delays nobody. */
+/** How long the pipes may stay open once the command has ended, even if a descendant holds them. */
 export const EXIT_DRAIN_MS = 250;
 
-/** Between two scans that found nobody: a child caught between fork and exec has a readable environment by then. */
+/** The pause between two empty scans: a child caught between fork and exec has a readable environment by then. */
 export const SCAN_PAUSE_MS = 25;
 
-/** Between a round of killing and the next scan: a killed process needs a moment to be gone. */
+/** The pause between a round of kills and the next scan: a killed process needs a moment to be gone. */
 export const SCAN_AGAIN_MS = 5;
 
-/** So many scans in a row must find nobody. One alone may have looked while somebody was between fork and exec. */
+/** How many scans in a row must be empty. A single one may miss a process between fork and exec. */
 export const EMPTY_SCANS = 2;
 
-/** After so many rounds that each met newcomers it is a storm: newcomers are frozen first, and killed together. */
+/**
+ * After this many rounds that each found new processes it is a storm: new processes are frozen first, and killed
+ * together.
+ */
 export const STORM_ROUNDS = 3;
 
-/** How long the sweep at start may take, for everything that an earlier server has left. */
+/** How long the sweep at start may take, for everything that earlier servers have left. */
 export const SWEEP_MS_MAX = 5_000;
 
-/** Entries of /proc read at once. A millisecond or two; between two such slices the event loop turns. */
+/** Entries of /proc read at once. This takes a millisecond or two; the event loop turns between slices. */
 export const SCAN_SLICE = 32;
 
-/** How often a scan looks for those who were born during it. Whoever is faster is met by the next scan. */
+/** How often a scan looks for processes that were born during it. Later ones are found by the next scan. */
 export const NEWBORN_ROUNDS = 8;
 
-/** So many births during one scan are looked at one by one. More is a storm, and the next scan lists it. */
+/** How many births during one scan are read one by one. More is a storm, and the next scan lists it. */
 export const NEWBORN_MAX = 1_024;
 
-/** How often a machine without room for commands is reported to the operator. */
+/** How often a machine without resources for commands is reported to the operator. */
 export const SHORTAGE_NOTICE_MS = 60_000;
 
-/** A look that reads no process for this long is stuck on one. A process is read in microseconds. */
+/** A scan that reads no process for this long is stuck on one. A process is read in microseconds. */
 export const STALL_MS_MAX = 1_000;
 
-/** Threads that are stuck on a process, at once. Each costs some megabytes until its process can be read. */
+/** The maximum of threads that are stuck on a process. Each costs some megabytes until its process can be read. */
 export const STUCK_THREADS_MAX = 4;
 
 /**
- * So many processes of a tree are looked at at once while it ends. Beside fork storms each look takes milliseconds, in
- * the thread that receives stops. A command that leaves more is a storm: what was asked of it has its time, unseen.
+ * How many processes of a tree are inspected at once while it ends. Beside fork storms each takes milliseconds, in the
+ * thread that receives stops. A command that leaves more is a storm: it gets its grace without inspection.
  */
 export const LEFTOVERS_MAX = 16;
 
-/** How many descendants are looked up one by one. More is a storm, and a storm is met by scanning. */
+/** How many descendants are looked up one by one. More is a storm, which is handled by scans. */
 export const DESCENDANTS_MAX = 4_096;
 
 /** The whole environment of a child. With the arguments it stays below the two megabytes of a usual machine. */
 export const ENVIRONMENT_BYTES_MAX = 512 * 1024;
 
-/** Variables of a child. More is a program that mistakes the environment for a file. */
+/** Variables of a child. A larger number is a programming error. */
 export const ENVIRONMENT_NAMES_MAX = 1_024;
 
 /** The name of one variable. */
 export const ENVIRONMENT_NAME_CHARS_MAX = 256;
 
-/** A Belay started by a Belay started by a Belay: whoever needs more than this has a loop. */
+/** The maximum nesting of Belay in Belay. A deeper one is a loop. */
 export const COOKIES_MAX = 8;
 
-/** The random part of a cookie, and the cookie with its process's id. */
+/** The length of a cookie, with the id of its process. */
 export const COOKIE_CHARS_MAX = 256;
 
-/** A command as it is shown to people, on one line. */
+/** A command as displayed, on one line. */
 export const DESCRIPTION_CHARS_MAX = 200;
 
-/** Processes and threads of one tree, unless somebody says otherwise: enough for a build, and no fork bomb's worth. */
+/** The default maximum of processes and threads of one tree: enough for a build, and too few for a fork bomb. */
 export const PROCESSES_MAX_DEFAULT = 512;
 
-/** The kernel takes no lower pid_max for a namespace: it keeps the first 300 for itself. */
+/** The kernel's minimum of pid_max for a namespace: it reserves the first 300. */
 export const PROCESSES_MIN = 301;
 
-/** Output kept on disk, per stream. What comes after is counted, and only its end is kept. */
+/** Output kept on disk, per stream. Further bytes are counted, and only the last are kept. */
 export const OUTPUT_BYTES_MAX_DEFAULT = 64 * 1024 * 1024;
 
-/** One file of the ledger. Ours have less than 2 KiB; anything larger is not ours. */
+/** One file of the ledger. Belay's own have less than 2 KiB. */
 export const LEDGER_FILE_BYTES_MAX = 16 * 1024;
 
-/** Files of the ledger that are looked at in one start. The rest is left to the next, and counted. */
+/** Files of the ledger that are read in one start. The rest is counted, and left to the next start. */
 export const LEDGER_FILES_MAX = 10_000;
 
-/** How much of its turn a command yields to the server: at 10 it gets about a tenth of what the server gets. */
+/** The niceness of commands: at 10 they get about a tenth of the server's share of the processor. */
 export const COMMAND_NICENESS = 10;

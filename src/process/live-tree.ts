@@ -1,10 +1,10 @@
-// A tree that is going on: its output, its input, its stop, and its verified end.
+// A running tree: its output, its input, its stop, and its verified end.
 //
 // Invariants
-// 1. `ended` resolves once nobody of the tree is left, as far as its tier can tell, or names those who are.
-// 2. What is left of a tree when its command has ended is ended with it. Who was asked politely may use up the grace.
-// 3. Nobody who holds the pipes open delays the end by more than EXIT_DRAIN_MS.
-// 4. The way to the kill is synchronous: nothing is read, scanned or awaited before it.
+// 1. `ended` resolves once no process of the tree is left, as far as its tier can verify, or with the pids that are.
+// 2. Processes left by the command are ended with it. Those that were signalled politely get the rest of the grace.
+// 3. A process that keeps the pipes open delays the end by at most EXIT_DRAIN_MS.
+// 4. The path to the kill is synchronous: nothing is read, scanned or awaited before it.
 import type { Readable } from "node:stream";
 import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -30,11 +30,11 @@ export interface LiveTreeOptions {
   readonly mechanism: Mechanism;
   readonly profile: Profile;
   readonly graceMs: number;
-  /** Hears every piece of stdout as it comes. */
+  /** Receives every piece of stdout as it arrives. */
   readonly hear: ((piece: Uint8Array) => void) | undefined;
   /** Undefined: it has no terminal. */
   readonly resize: ((size: { readonly columns: number; readonly rows: number }) => Promise<void>) | undefined;
-  /** Called when it has ended, before anybody hears of it. Must not throw. */
+  /** Called at the end, before `ended` resolves. Must not throw. */
   readonly onEnded: (end: ChildEnd, unsure: boolean) => void;
 }
 
@@ -50,17 +50,17 @@ export class LiveTree implements Child {
   readonly #options: LiveTreeOptions;
   readonly #ladder: StopLadder;
   readonly #input: Input;
-  /** The command's ends of its output pipes, as /proc names them. None where files cannot be seen. */
+  /** The command's ends of its output pipes, as /proc names them. Empty where open files cannot be read. */
   readonly #pipes: readonly string[];
   readonly #signals: string[] = [];
   readonly #escaped = Promise.withResolvers<Exit>();
-  /** The command has ended: from here on what is still in the pipes is read without regard to the disk. */
+  /** The command has ended: the rest in the pipes is read without waiting for the disk. */
   #over = false;
-  /** The leader has died without a word. */
+  /** The leader has died without reporting a status. */
   #leaderless = false;
 
   constructor(options: LiveTreeOptions) {
-    const { started, held, capture, clock, processTable: sight } = options;
+    const { started, held, capture, clock, processTable } = options;
     this.#options = options;
     this.pid = held.pid;
     this.tier = options.tier;
@@ -68,9 +68,9 @@ export class LiveTree implements Child {
     this.profile = options.profile;
     this.startedAt = clock.now();
     this.output = capture;
-    this.tree = new Subtree({ held, processTable: sight, clock });
+    this.tree = new Subtree({ held, processTable, clock });
     this.#input = new Input(started.stdin);
-    this.#pipes = [1, 2].flatMap((fd) => sight.openFile(held.pid, fd) ?? []);
+    this.#pipes = [1, 2].flatMap((fd) => processTable.openFile(held.pid, fd) ?? []);
     this.#ladder = new StopLadder({
       clock,
       send: (signal) => this.#send(signal),
@@ -99,7 +99,7 @@ export class LiveTree implements Child {
     await resize(size);
   }
 
-  /** Lets the pipes flow again; for whoever has told us to pause. */
+  /** Resumes the pipes after a pause for backpressure. */
   drained(): void {
     const { stdout, stderr } = this.#options.started;
     stdout.resume();
@@ -114,7 +114,7 @@ export class LiveTree implements Child {
     this.#over = true;
     this.#input.destroy();
     this.drained();
-    const left = await this.#tidy();
+    const left = await this.#endRest();
     const verified = await this.#verify();
     this.#ladder.end();
     await this.#drain();
@@ -133,44 +133,44 @@ export class LiveTree implements Child {
     return end;
   }
 
-  /** How the command ended: by the leader's word, by the leader's end, or not at all. */
+  /** The exit of the command: reported by the leader, by the leader's own exit, or unknown. */
   async #commandEnd(): Promise<Exit> {
     const { status, exited } = this.#options.started;
-    const said = status.ended;
-    const first = await Promise.race([said, exited.then(() => "exited" as const), this.#escaped.promise]);
-    // The leader is gone. Its last word may still be on its way, unless it was killed by us.
-    const waitMs = this.#ladder.on === "SIGKILL" ? 0 : LAST_WORD_MS;
-    const last = first === "exited" ? await within(this.#options.clock, waitMs, said) : first;
+    const reported = status.ended;
+    const first = await Promise.race([reported, exited.then(() => "exited" as const), this.#escaped.promise]);
+    // The leader has exited. Its status may still be in the pipe, unless we killed it.
+    const waitMs = this.#ladder.on === "SIGKILL" ? 0 : STATUS_DELAY_MS;
+    const last = first === "exited" ? await within(this.#options.clock, waitMs, reported) : first;
     this.#leaderless = last === undefined;
     return last ?? { code: undefined, signal: "SIGKILL" };
   }
 
-  /** Ends what the command has left behind. Answers how many that were, as far as they were looked at. */
-  async #tidy(): Promise<number> {
+  /** Ends what the command has left behind. Returns how many processes that were, as far as they were counted. */
+  async #endRest(): Promise<number> {
     const { clock, held, started } = this.#options;
-    // Asked, most trees die together: to wait for the last of them takes less from them than to look for them.
+    // After SIGTERM most trees die together: waiting briefly for the last is cheaper than a scan.
     if (this.#ladder.on === "SIGTERM") await within(clock, TOGETHER_MS, closed(started.liveness));
     if (this.#ladder.on === "SIGKILL") return 0;
-    // Without its leader a tree has nobody to wait for it: what is left of it is ended now.
+    // Without its leader a tree has no process that waits for it: the rest is ended now.
     if (this.#leaderless) {
       held.force();
       return 0;
     }
-    if (held.look !== undefined)
+    if (held.refresh !== undefined)
       await within(
         clock,
         EXIT_DRAIN_MS,
-        held.look().catch(() => undefined),
+        held.refresh().catch(() => undefined),
       );
-    const asking = this.#ladder.on === "SIGTERM";
+    const polite = this.#ladder.on === "SIGTERM";
     const isForced = (): boolean => this.#ladder.on === "SIGKILL";
     const leftNow = held.left(LEFTOVERS_MAX);
     const isStorm = leftNow.length >= LEFTOVERS_MAX;
-    if (isStorm) await within(clock, asking ? this.#ladder.leftMs : EXIT_DRAIN_MS, this.#ladder.forced);
+    if (isStorm) await within(clock, polite ? this.#ladder.leftMs : EXIT_DRAIN_MS, this.#ladder.forced);
     else if (leftNow.length > 0) {
-      const waitMs = asking ? this.#ladder.leftMs : EXIT_DRAIN_MS;
-      // Asked, they may tidy up; otherwise they may finish what they are saying, if they can still be heard.
-      const delays = ({ pid, asked }: Leftover): boolean => (asking ? asked : this.#isHeard(pid));
+      const waitMs = polite ? this.#ladder.leftMs : EXIT_DRAIN_MS;
+      // After SIGTERM they may clean up; otherwise they may finish their output while it can still be read.
+      const delays = ({ pid, signalled }: Leftover): boolean => (polite ? signalled : this.#holdsOutput(pid));
       const isQuiet = (): boolean => isForced() || !held.left(LEFTOVERS_MAX).some(delays);
       await until(isQuiet, { clock, waitMs, wakes: [this.#ladder.forced] });
     }
@@ -181,21 +181,21 @@ export class LiveTree implements Child {
     return left;
   }
 
-  /** Whether it holds the pipes. Where that cannot be seen: whether anybody does. */
-  #isHeard(pid: number): boolean {
-    const { processTable: sight, started } = this.#options;
-    if (sight.kind === "ps") return !started.stdout.closed || !started.stderr.closed;
-    return sight.hasOpen(pid, this.#pipes);
+  /** Whether this process holds the pipes. Where that cannot be read: whether any process does. */
+  #holdsOutput(pid: number): boolean {
+    const { processTable, started } = this.#options;
+    if (processTable.kind === "ps") return !started.stdout.closed || !started.stderr.closed;
+    return processTable.hasOpen(pid, this.#pipes);
   }
 
   async #verify(): Promise<Verified> {
     const { held, started } = this.#options;
-    // Forced by the ladder, it has what is left of the last rung, and one look in any case.
-    const waitMs = this.#ladder.on === "SIGKILL" ? Math.max(this.#ladder.leftMs, LAST_LOOK_MS) : ESCAPED_AFTER_MS;
+    // After SIGKILL by the ladder, the rest of the last rung, but at least one scan.
+    const waitMs = this.#ladder.on === "SIGKILL" ? Math.max(this.#ladder.leftMs, LAST_SCAN_MS) : ESCAPED_AFTER_MS;
     return held.verify(waitMs, [closed(started.liveness), started.exited]);
   }
 
-  /** Reads what is left in the pipes, and closes them, whoever else still holds them. */
+  /** Reads the rest of the pipes, and closes them even if other processes hold them. */
   async #drain(): Promise<void> {
     const { stdout, stderr } = this.#options.started;
     await within(this.#options.clock, EXIT_DRAIN_MS, Promise.all([closed(stdout), closed(stderr)]));
@@ -215,19 +215,19 @@ export class LiveTree implements Child {
 
   #send(signal: "SIGTERM" | "SIGKILL"): void {
     this.#signals.push(signal);
-    if (signal === "SIGTERM") this.#options.held.ask();
+    if (signal === "SIGTERM") this.#options.held.sendSigterm();
     else this.#options.held.force();
   }
 }
 
-/** What a look takes that scans everybody, twice. */
-const LAST_LOOK_MS = 100;
+/** The time of two scans of all processes. */
+const LAST_SCAN_MS = 100;
 
 const closed = (stream: Readable): Promise<void> =>
   stream.closed ? Promise.resolve() : new Promise((resolve) => stream.once("close", resolve));
 
-/** How long the others of a tree that was asked may be behind its command, before somebody looks for them. */
+/** How long to wait, after SIGTERM, for the rest of the tree before it is scanned. */
 const TOGETHER_MS = 2;
 
-/** How long the leader's last word may be behind its end: it is in a pipe already. */
-const LAST_WORD_MS = 50;
+/** How long the leader's status may arrive after its exit: it is in a pipe already. */
+const STATUS_DELAY_MS = 50;

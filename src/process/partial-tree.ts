@@ -18,7 +18,7 @@ export interface PartialChildOptions {
 }
 
 /** How often the process table is read: the kernel reports the end of a child to its parent only. */
-const LOOK_EVERY_MS = 1_000;
+const SCAN_EVERY_MS = 1_000;
 
 export class PartialChild implements Child {
   readonly pid: number;
@@ -33,7 +33,7 @@ export class PartialChild implements Child {
   readonly #beganAt: number;
   #phase: "running" | "stopping" | "over" = "running";
   #killSooner: () => void = ignore;
-  #cancelLook: () => void = ignore;
+  #cancelScan: () => void = ignore;
 
   constructor(options: PartialChildOptions) {
     const { whole, capture, clock } = options;
@@ -46,9 +46,9 @@ export class PartialChild implements Child {
     this.output = capture;
     this.ended = this.#end.promise;
     this.#beganAt = clock.elapsed();
-    // With the tree that it is part of.
+    // The part ends with its whole tree.
     void whole.ended.then(() => this.#over({ ended: [], left: [], sure: true }));
-    this.#lookLater();
+    this.#scanLater();
   }
 
   stop(graceMs = Number.POSITIVE_INFINITY): void {
@@ -56,10 +56,10 @@ export class PartialChild implements Child {
     if (this.#phase === "stopping" && wait === 0) this.#killSooner();
     if (this.#phase !== "running") return;
     this.#phase = "stopping";
-    this.#cancelLook();
+    this.#cancelScan();
     const { whole, kept } = this.#options;
-    const asked = whole.tree.askOthers(kept);
-    void this.#stop(asked, wait);
+    const signalled = whole.tree.askOthers(kept);
+    void this.#stop(signalled, wait);
   }
 
   write(): Promise<void> {
@@ -72,7 +72,7 @@ export class PartialChild implements Child {
     return Promise.reject(new ControlError("invalid", "This process has no terminal, so it has no size."));
   }
 
-  async #stop(asked: readonly TreeMember[], graceMs: number): Promise<void> {
+  async #stop(signalled: readonly TreeMember[], graceMs: number): Promise<void> {
     const { whole, kept } = this.#options;
     const hurry = new Promise<"hurry">((resolve) => {
       this.#killSooner = () => resolve("hurry");
@@ -80,24 +80,24 @@ export class PartialChild implements Child {
     const ending = whole.tree.endOthers(kept, { graceMs, limitMs: graceMs + ESCAPED_AFTER_MS });
     const first = await Promise.race([ending, hurry]);
     const end = first === "hurry" ? await whole.tree.endOthers(kept, { graceMs: 0, limitMs: ESCAPED_AFTER_MS }) : first;
-    const known = new Set(asked.map(({ pid }) => pid));
-    const early = asked.filter(({ pid }) => !end.left.some((one) => one.pid === pid));
+    const known = new Set(signalled.map(({ pid }) => pid));
+    const early = signalled.filter(({ pid }) => !end.left.some((one) => one.pid === pid));
     this.#over({ ...end, ended: [...early, ...end.ended.filter(({ pid }) => !known.has(pid))] });
   }
 
-  #lookLater(): void {
+  #scanLater(): void {
     const { clock, whole, kept } = this.#options;
-    this.#cancelLook = clock.after(
-      LOOK_EVERY_MS,
+    this.#cancelScan = clock.after(
+      SCAN_EVERY_MS,
       () => {
         const keys = new Set(kept.map(({ pid, startTime }) => `${pid} ${startTime}`));
         whole.tree.members().then(
           (members) => {
             if (this.#phase !== "running") return;
-            if (members.some(({ pid, startTime }) => !keys.has(`${pid} ${startTime}`))) this.#lookLater();
+            if (members.some(({ pid, startTime }) => !keys.has(`${pid} ${startTime}`))) this.#scanLater();
             else this.#over({ ended: [], left: [], sure: true });
           },
-          () => this.#lookLater(),
+          () => this.#scanLater(),
         );
       },
       "idle",
@@ -108,7 +108,7 @@ export class PartialChild implements Child {
     if (this.#phase === "over") return;
     const stopped = this.#phase === "stopping";
     this.#phase = "over";
-    this.#cancelLook();
+    this.#cancelScan();
     const { capture, clock, onEnded, whole } = this.#options;
     const lines = ended.map(({ pid, command }) => `ended: ${command || "process"} (pid ${pid})\n`).join("");
     capture.take("stdout", Buffer.from(lines));

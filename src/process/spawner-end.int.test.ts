@@ -1,4 +1,4 @@
-// What a spawner does when its processes have ended, or those of an earlier one: what it removes, keeps, and tells.
+// How a spawner cleans up after its processes, or those of an earlier one: what it removes, keeps and reports.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ function self(): Identity {
   return identity;
 }
 
-/** The ledger of a server that is dead: nobody of ours began with the machine. */
+/** The ledger of a dead server: no process of ours has this start time. */
 const deadLedger = (): Ledger =>
   openLedger({ dir: join(dir, "ledger"), clock: systemClock, owner: { ...self(), startTime: 1 } });
 
@@ -55,8 +55,8 @@ const intent = (id: ProcessId, mechanism: Mechanism): Intent => ({
   ...{ id, sessionId: "ses_test", cookie: `${id}:x`, mechanism },
 });
 
-describe("of a process that has ended", () => {
-  test("all of a flood is heard, though the disk is slower than the pipe", async () => {
+describe("after the end of a process", () => {
+  test("all of its output was passed on, although the disk is slower than the pipe", async () => {
     const spawner = await open();
     let bytes = 0;
     const hear = (piece: Uint8Array): void => {
@@ -67,26 +67,26 @@ describe("of a process that has ended", () => {
     expect([bytes, child.output.counts.bytes.stdout]).toEqual([8_388_608, 8_388_608]);
   });
 
-  test("nothing is told to the operator if all went well", async () => {
+  test("the operator gets no notice if it went well", async () => {
     const notices: unknown[] = [];
     const spawner = await open({ onNotice: (text) => void notices.push(text) });
     await (await spawner.spawn(request())).ended;
     expect(notices).toEqual([]);
   });
 
-  test("output that could not be kept harms nothing where nobody listens", async () => {
+  test("output that could not be kept is no problem without a notice handler", async () => {
     const spawner = await open();
-    const wish = request({ command: "read x", stdin: "open" });
-    const child = await spawner.spawn(wish);
-    rmSync(join(dir, "output", wish.id), { recursive: true });
+    const wanted = request({ command: "read x", stdin: "open" });
+    const child = await spawner.spawn(wanted);
+    rmSync(join(dir, "output", wanted.id), { recursive: true });
     child.endInput();
     expect(await child.ended).toMatchObject({ code: 1, escaped: [] });
     expect(readdirSync(join(dir, "ledger"))).toEqual([]);
   });
 });
 
-describe("of a process that nobody could see the end of", () => {
-  /** Fifty times as fast: what is waited for does not come. */
+describe("after a process whose end could not be verified", () => {
+  /** Fifty times as fast, because the awaited event never comes. */
   const hasty: Clock = {
     now: () => systemClock.now(),
     elapsed: () => systemClock.elapsed() * 50,
@@ -95,55 +95,55 @@ describe("of a process that nobody could see the end of", () => {
 
   async function unseen(more: Partial<SpawnerOptions>): Promise<{ readonly id: string; readonly escaped: number }> {
     let blind = false;
-    const everybody: typeof PROC_PROCESS_TABLE.listProcesses = (meet) =>
+    const listProcesses: typeof PROC_PROCESS_TABLE.listProcesses = (meet) =>
       blind ? Promise.reject(new Error("The table cannot be read.")) : PROC_PROCESS_TABLE.listProcesses(meet);
-    // On /proc nobody looks by way of what was given.
-    const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, kind: "ps", listProcesses: everybody };
-    // What is found out about the machine takes its time.
+    // With kind "proc" the given table would not be used for scans.
+    const processTable: ProcessTable = { ...PROC_PROCESS_TABLE, kind: "ps", listProcesses };
+    // Tests of the machine use the normal clock.
     await (await openSpawner({ dir, workspace: home, clock: systemClock, mechanism: "group", processTable })).close();
     const spawner = await open({ clock: hasty, processTable, ...more });
-    const wish = request();
-    const child = await spawner.spawn(wish);
+    const wanted = request();
+    const child = await spawner.spawn(wanted);
     blind = true;
     const { escaped } = await child.ended;
     expect(escaped).toHaveLength(1);
-    return { id: wish.id, escaped: escaped[0] ?? 0 };
+    return { id: wanted.id, escaped: escaped[0] ?? 0 };
   }
 
-  test("the entry is kept for the next start, and the operator is told who it is", async () => {
+  test("the entry is kept for the next start, and the operator gets its pid", async () => {
     const notices: string[] = [];
     const { id, escaped } = await unseen({ onNotice: (text) => void notices.push(text) });
-    expect(notices).toEqual([`${id} has escaped: ${escaped} outlived every signal.`]);
+    expect(notices).toEqual([`${id} has escaped: ${escaped} survived every signal.`]);
     expect(readdirSync(join(dir, "ledger"))).toEqual([`${id}.json`]);
   });
 
-  test("its end is told, also where nobody listens to notices", async () => {
+  test("its end is reported, even without a notice handler", async () => {
     const { id } = await unseen({});
     expect(readdirSync(join(dir, "ledger"))).toEqual([`${id}.json`]);
   });
 });
 
-describe("of outputs", () => {
-  test("the oldest goes when there are too many, unless its process goes on at another server", async () => {
+describe("among kept outputs", () => {
+  test("the oldest is removed when there are too many, unless its process runs in another server", async () => {
     const names = Array.from({ length: OUTPUTS_MAX }, (_, at) => `proc_old.${at}` as const);
     for (const [at, name] of names.entries()) {
       const path = join(dir, "output", name);
       mkdirSync(path, { recursive: true });
       utimesSync(path, at, at);
     }
-    // We are the other server too.
+    // We act as the other server too.
     openLedger({ dir: join(dir, "ledger"), clock: systemClock }).intend(intent("proc_old.0", "group"));
     const spawner = await open();
-    const wish = request();
-    await (await spawner.spawn(wish)).ended;
+    const wanted = request();
+    await (await spawner.spawn(wanted)).ended;
     const kept = (): readonly string[] => readdirSync(join(dir, "output"));
     await until(() => kept().length === OUTPUTS_MAX, { clock: systemClock, waitMs: 10_000 });
     const [first, , ...others] = names;
-    expect(new Set(kept())).toEqual(new Set([first, ...others, wish.id]));
+    expect(new Set(kept())).toEqual(new Set([first, ...others, wanted.id]));
   });
 });
 
-describe("of what an earlier server has left", () => {
+describe("among the trees of an earlier server", () => {
   test("a control group is ended and removed", async () => {
     const cgroup = join(dir, "belay.group");
     mkdirSync(cgroup);
@@ -153,29 +153,29 @@ describe("of what an earlier server has left", () => {
     expect(existsSync(cgroup)).toBe(false);
   });
 
-  test("an anchor is let finish before anybody else looks for its tree; others are not waited for", async () => {
-    // Beyond every number a real process can have: whoever is real must be seen as it is, or the self-test fails.
-    const nobody = 4_194_400;
+  test("an anchor may finish before its tree is searched; other trees are not waited for", async () => {
+    // Beyond every real pid: real processes must be reported correctly, or the self-test fails.
+    const unused = 4_194_400;
     const child = (pid: number): Identity => ({ ...self(), pid, startTime: 2 });
     const ledger = deadLedger();
     for (const [at, mechanism] of (["anchor", "group", "anchor"] as const).entries()) {
       const id: ProcessId = `proc_left.${at}`;
       ledger.intend(intent(id, mechanism));
-      // The last one's server has died before it could write down whom it had started.
-      if (at < 2) ledger.spawned(id, child(nobody + at));
+      // The last one's server died before it recorded its child.
+      if (at < 2) ledger.spawned(id, child(unused + at));
     }
-    const asked: (number | string)[] = [];
+    const calls: (number | string)[] = [];
     const isStill: typeof PROC_PROCESS_TABLE.isStill = (one) => {
-      if (one.pid < nobody) return PROC_PROCESS_TABLE.isStill(one);
-      asked.push(one.pid);
-      return asked.length < 3;
+      if (one.pid < unused) return PROC_PROCESS_TABLE.isStill(one);
+      calls.push(one.pid);
+      return calls.length < 3;
     };
-    const everybody: typeof PROC_PROCESS_TABLE.listProcesses = (meet) => {
-      if (!asked.includes("everybody")) asked.push("everybody");
+    const listProcesses: typeof PROC_PROCESS_TABLE.listProcesses = (meet) => {
+      if (!calls.includes("scan")) calls.push("scan");
       return PROC_PROCESS_TABLE.listProcesses(meet);
     };
-    const { swept } = await open({ processTable: { ...PROC_PROCESS_TABLE, isStill, listProcesses: everybody } });
-    expect(asked.slice(0, 4)).toEqual([nobody, nobody, nobody, "everybody"]);
+    const { swept } = await open({ processTable: { ...PROC_PROCESS_TABLE, isStill, listProcesses } });
+    expect(calls.slice(0, 4)).toEqual([unused, unused, unused, "scan"]);
     expect(swept).toHaveLength(3);
   });
 });

@@ -1,4 +1,4 @@
-// Starts that come to nothing, at each step at which they may: nothing is left of them, and the id is free again.
+// Starts that fail, at each possible step: they leave nothing, and the id is free again.
 import { spawn as spawnProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,8 +35,8 @@ function request(more: Partial<SpawnRequest> = {}): SpawnRequest {
   return { id: `proc_start.${count}`, sessionId: "ses_test", command: "echo done", ...more };
 }
 
-/** A signal that is aborted at the given look, and not before. */
-function abortedAtLook(
+/** A signal that becomes aborted at the given check, and not before. */
+function abortedAtCheck(
   number: number,
   then: () => void = () => {},
 ): { readonly signal: AbortSignal; readonly looks: () => number } {
@@ -57,7 +57,7 @@ async function carriersOf(id: string): Promise<readonly number[]> {
   return all.filter(({ cookies }) => cookies.some((one) => one.startsWith(`${id}:`))).map(({ pid }) => pid);
 }
 
-/** Nobody carries its cookie, nothing is kept under its id, and the id can be used again. */
+/** No process has its cookie, no file its id, and the id can be used again. */
 async function leavesNothing(spawner: OpenSpawner, { id }: SpawnRequest): Promise<void> {
   expect(await carriersOf(id)).toEqual([]);
   expect([join(dir, "output", id), join(dir, "ledger", `${id}.json`)].filter((path) => existsSync(path))).toEqual([]);
@@ -71,59 +71,59 @@ const STOPPED = {
 };
 
 describe("a start that is stopped", () => {
-  test("before anything was made of it makes nothing, and its signal is looked at once", async () => {
+  test("before its first step creates nothing, and its signal is checked once", async () => {
     const spawner = await open();
-    const { signal, looks } = abortedAtLook(1);
-    const wish = request({ signal });
-    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
+    const { signal, looks } = abortedAtCheck(1);
+    const wanted = request({ signal });
+    await expect(spawner.spawn(wanted)).rejects.toMatchObject(STOPPED);
     expect(looks()).toBe(1);
-    await leavesNothing(spawner, wish);
+    await leavesNothing(spawner, wanted);
   });
 
-  test("G11: in the tick in which its command would begin leaves nothing, though its leader was there", async () => {
+  test("G11: in the tick in which its command would begin leaves nothing, although its leader ran", async () => {
     const begun = join(home, "begun");
     const spawner = await open();
-    const wish = request({ command: `touch '${begun}'`, signal: abortedAtLook(2).signal });
-    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
+    const wanted = request({ command: `touch '${begun}'`, signal: abortedAtCheck(2).signal });
+    await expect(spawner.spawn(wanted)).rejects.toMatchObject(STOPPED);
     expect(existsSync(begun)).toBe(false);
-    await leavesNothing(spawner, wish);
+    await leavesNothing(spawner, wanted);
   });
 
-  test("G20: is in the ledger until its leader is dead, even if the start has given up on it before", async () => {
-    // The limit for the death of the leader is over at once.
+  test("G20: stays in the ledger until its leader is dead, even if the start has given up on it before", async () => {
+    // The timeout for the death of the leader expires at once.
     const after: Clock["after"] = (ms, call, kind) => {
       if (ms !== 1_000) return systemClock.after(ms, call, kind);
       queueMicrotask(call);
       return () => {};
     };
     const spawner = await open({ clock: { ...systemClock, after } });
-    const wish = request({ signal: abortedAtLook(2).signal });
-    await expect(spawner.spawn(wish)).rejects.toMatchObject(STOPPED);
-    const file = join(dir, "ledger", `${wish.id}.json`);
+    const wanted = request({ signal: abortedAtCheck(2).signal });
+    await expect(spawner.spawn(wanted)).rejects.toMatchObject(STOPPED);
+    const file = join(dir, "ledger", `${wanted.id}.json`);
     expect(existsSync(file)).toBe(true);
     await expect.poll(() => existsSync(file)).toBe(false);
-    await leavesNothing(spawner, wish);
+    await leavesNothing(spawner, wanted);
   });
 
-  // A control group can be made only where the machine lets us.
+  // Only where the machine allows control groups.
   test.skipIf(lookAtMachine().cgroup === undefined)("leaves no control group either", async () => {
     const before = new Set(belays());
     const spawner = await open({ mechanism: "cgroup", dir: join(home, "cgroup") });
-    await expect(spawner.spawn(request({ signal: abortedAtLook(2).signal }))).rejects.toMatchObject(STOPPED);
+    await expect(spawner.spawn(request({ signal: abortedAtCheck(2).signal }))).rejects.toMatchObject(STOPPED);
     expect(belays().filter((name) => name.includes("proc_start.") && !before.has(name))).toEqual([]);
   });
 
   test.skipIf(lookAtMachine().cgroup === undefined)(
-    "G20: leaves no control group while a member of it is still on its way out",
+    "G20: leaves no control group even if a member of it is still exiting",
     async () => {
       const before = new Set(belays());
       const spawner = await open({ mechanism: "cgroup", dir: join(home, "cgroup") });
       const member = spawnProcess("sleep", ["1000"]);
-      const atLook = abortedAtLook(2, () => {
+      const atCheck = abortedAtCheck(2, () => {
         const [own] = belays().filter((name) => name.includes("proc_start.") && !before.has(name));
         writeFileSync(join(lookAtMachine().cgroup ?? "/", String(own), "cgroup.procs"), String(member.pid));
       });
-      await expect(spawner.spawn(request({ signal: atLook.signal }))).rejects.toMatchObject(STOPPED);
+      await expect(spawner.spawn(request({ signal: atCheck.signal }))).rejects.toMatchObject(STOPPED);
       expect(belays().filter((name) => name.includes("proc_start.") && !before.has(name))).toEqual([]);
     },
   );
@@ -132,63 +132,63 @@ describe("a start that is stopped", () => {
 const belays = (): readonly string[] => readdirSync(lookAtMachine().cgroup ?? "/");
 
 describe("a start whose leader", () => {
-  test("has died before it was held is told, and leaves nothing", async () => {
+  test("has died before it was held fails, and leaves nothing", async () => {
     let blind = false;
     const identityOf: ProcessTable["identityOf"] = (pid) =>
       blind && pid !== process.pid ? undefined : PROC_PROCESS_TABLE.identityOf(pid);
     const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, identityOf } });
     blind = true;
-    const wish = request();
-    await expect(spawner.spawn(wish)).rejects.toMatchObject({
+    const wanted = request();
+    await expect(spawner.spawn(wanted)).rejects.toMatchObject({
       code: "not_started",
-      message: "What holds the process has died.",
+      message: "The leader of the process has died.",
     });
     blind = false;
-    await leavesNothing(spawner, wish);
+    await leavesNothing(spawner, wanted);
   });
 
-  test("has no command is told, with what was wrong, and leaves nothing", async () => {
+  test("has no command fails with the reason, and leaves nothing", async () => {
     let blind = false;
     const childrenOf: ProcessTable["childrenOf"] = (pid) => (blind ? [] : PROC_PROCESS_TABLE.childrenOf(pid));
     const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, childrenOf } });
     blind = true;
-    const wish = request();
-    await expect(spawner.spawn(wish)).rejects.toMatchObject({
+    const wanted = request();
+    await expect(spawner.spawn(wanted)).rejects.toMatchObject({
       code: "not_started",
       message: '"/bin/sh" was not started: The tree has ended before it was held.',
       cause: new Error("The tree has ended before it was held."),
     });
     blind = false;
-    await leavesNothing(spawner, wish);
+    await leavesNothing(spawner, wanted);
   });
 
-  test("is seen by a look that began after it was ready, where answers have an age", async () => {
+  test("is found by a scan that began after it was ready, where answers come from a cached scan", async () => {
     let looks = 0;
     let seen: number[] = [];
-    const look = async (): Promise<void> => {
+    const refresh = async (): Promise<void> => {
       looks += 1;
     };
     const childrenOf: ProcessTable["childrenOf"] = (pid) => {
       seen.push(looks);
       return PROC_PROCESS_TABLE.childrenOf(pid);
     };
-    const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, look, childrenOf } });
+    const spawner = await open({ processTable: { ...PROC_PROCESS_TABLE, refresh, childrenOf } });
     [looks, seen] = [0, []];
     await (await spawner.spawn(request())).ended;
     expect(seen[0]).toBe(1);
   });
 });
 
-describe("a start that goes well", () => {
-  test("is in the ledger, with what proves who it is, while it goes on; and not after its end", async () => {
+describe("a successful start", () => {
+  test("is in the ledger with its identity while it runs, and not after its end", async () => {
     const spawner = await open();
-    const wish = request({ command: "read x", stdin: "open" });
-    const child: Child = await spawner.spawn(wish);
-    const file = join(dir, "ledger", `${wish.id}.json`);
+    const wanted = request({ command: "read x", stdin: "open" });
+    const child: Child = await spawner.spawn(wanted);
+    const file = join(dir, "ledger", `${wanted.id}.json`);
     const leader = PROC_PROCESS_TABLE.statOf(child.pid);
     if (typeof leader === "string") throw new Error("It is there.");
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
-      ...{ id: wish.id, sessionId: "ses_test", mechanism: "group", phase: "spawned" },
+      ...{ id: wanted.id, sessionId: "ses_test", mechanism: "group", phase: "spawned" },
       child: PROC_PROCESS_TABLE.identityOf(leader.parent),
     });
     child.endInput();
@@ -200,9 +200,9 @@ describe("a start that goes well", () => {
   test.skipIf(lookAtMachine().cgroup === undefined)("is in the ledger with its control group", async () => {
     const state = join(home, "cgroup");
     const spawner = await open({ mechanism: "cgroup", dir: state });
-    const wish = request({ command: "read x", stdin: "open" });
-    const child = await spawner.spawn(wish);
-    const { cgroup } = JSON.parse(readFileSync(join(state, "ledger", `${wish.id}.json`), "utf8"));
+    const wanted = request({ command: "read x", stdin: "open" });
+    const child = await spawner.spawn(wanted);
+    const { cgroup } = JSON.parse(readFileSync(join(state, "ledger", `${wanted.id}.json`), "utf8"));
     const members = readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n");
     expect(members).toContain(String(child.pid));
     child.endInput();
@@ -210,31 +210,31 @@ describe("a start that goes well", () => {
     expect(existsSync(cgroup)).toBe(false);
   });
 
-  test("is waited for by whoever closes, and stopped before that is done", async () => {
+  test("is awaited by `close`, and stopped before that resolves", async () => {
     const spawner = await open();
-    const wish = request({ command: "sleep 8000128" });
-    const starting = spawner.spawn(wish);
+    const wanted = request({ command: "sleep 8000128" });
+    const starting = spawner.spawn(wanted);
     await spawner.close();
-    expect(existsSync(join(dir, "ledger", `${wish.id}.json`))).toBe(false);
-    expect(await carriersOf(wish.id)).toEqual([]);
+    expect(existsSync(join(dir, "ledger", `${wanted.id}.json`))).toBe(false);
+    expect(await carriersOf(wanted.id)).toEqual([]);
     expect((await (await starting).ended).stopped).toBe(true);
   });
 });
 
-describe("where processes are seen by ps", () => {
-  test("no pipes with names are made, and a terminal is refused, with what to do", async () => {
+describe("where processes are listed by ps", () => {
+  test("no named pipes are made, and a terminal is refused with a hint", async () => {
     const spawner = await open({ dir: join(home, "ps"), processTable: { ...PROC_PROCESS_TABLE, kind: "ps" } });
     const pipes = readdirSync(join(home, "ps")).filter((name) => name.startsWith("pipes-"));
     expect(pipes.flatMap((name) => readdirSync(join(home, "ps", name)))).toEqual([]);
     await expect(spawner.spawn(request({ terminal: { columns: 80, rows: 24 } }))).rejects.toMatchObject({
       code: "not_started",
-      message: "A terminal was asked for, and these are made on Linux only.",
+      message: "A terminal was requested, but they are supported on Linux only.",
       hint: "Start it without a terminal.",
     });
   });
 });
 
-test("where processes cannot be held none are started, and nothing is made", async () => {
+test("on an unsupported platform no process is started, and no file is created", async () => {
   const real = Object.getOwnPropertyDescriptor(process, "platform");
   if (real === undefined) throw new Error("There is a platform.");
   onTestFinished(() => void Object.defineProperty(process, "platform", real));

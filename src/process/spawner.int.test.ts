@@ -58,16 +58,16 @@ async function says(child: Child, words: string): Promise<void> {
 }
 
 describe("a process", () => {
-  test("says what it says on the stream it says it on, and its exit code is told", async () => {
-    const wish = request("echo out; echo err >&2; exit 7");
-    const child = await spawner.spawn(wish);
+  test("has separate output streams and an exit code", async () => {
+    const wanted = request("echo out; echo err >&2; exit 7");
+    const child = await spawner.spawn(wanted);
     expect(await child.ended).toMatchObject({ code: 7, signal: undefined, stopped: false, signals: [], left: 0 });
     expect(stdoutOf(child)).toBe("out\n");
     expect(stderrOf(child)).toBe("err\n");
-    expect((await spawner.output(wish.id))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
+    expect((await spawner.output(wanted.id))?.counts.bytes).toEqual({ stdout: 4, stderr: 4, all: 8 });
   });
 
-  test("is heard as it speaks, on stdout, whatever is kept of it", async () => {
+  test("passes its stdout on as it arrives, whatever is kept of it", async () => {
     const pieces: Buffer[] = [];
     const limits = { outputBytesMax: 1_000 };
     const hear = (piece: Uint8Array): void => void pieces.push(Buffer.from(piece));
@@ -77,11 +77,11 @@ describe("a process", () => {
     expect(child.output.counts.kept.stdout).toBeLessThan(200_000);
   });
 
-  test("gets its arguments as they are", async () => {
+  test("gets its arguments unchanged", async () => {
     expect((await run(["printf", "%s|", "a b", "$HOME", "'", "\n"])).out).toBe("a b|$HOME|'|\n|");
   });
 
-  test("that a signal has ended says which", async () => {
+  test("ended by a signal reports its name", async () => {
     expect(await run(["sh", "-c", "kill -SEGV $$"])).toMatchObject({ code: undefined, signal: "SIGSEGV" });
   });
 
@@ -96,12 +96,12 @@ describe("a process", () => {
     expect((await run("cat; echo end")).out).toBe("end\n");
   });
 
-  test("hears of no pipes of ours but the liveness pipe", { meta: { id: "G38/no-inherited-pipes" } }, async () => {
+  test("has no pipe of ours except the liveness pipe", { meta: { id: "G38/no-inherited-pipes" } }, async () => {
     const { out } = await run("for fd in 3 4 5 6 7 8; do [ -e /proc/self/fd/$fd ] && echo $fd; done; :");
     expect(out).toBe("");
   });
 
-  test("G35: has none of the server's secrets in its environment, and cannot look for them in the server", async () => {
+  test("G35: has none of the server's secrets in its environment, and cannot read them from the server", async () => {
     process.env.BELAY_TEST_SECRET = "canary-4711";
     try {
       const { out } = await run("env; cat /proc/[0-9]*/environ; echo; echo $$ $PPID");
@@ -113,18 +113,18 @@ describe("a process", () => {
     }
   });
 
-  test("what it left in the background is ended with it, and counted", async () => {
+  test("is ended with its background processes, which are counted", async () => {
     expect(await run("sleep 8000123 & exit 3")).toMatchObject({ code: 3, left: 1, escaped: [], stopped: false });
   });
 
-  test("what a descendant says right after the command has ended is still heard", async () => {
+  test("has the output of a descendant that is written right after the end of the command", async () => {
     const { out } = await run("(while [ -d /proc/$$ ]; do :; done; echo late) & exit 0");
     expect(out).toBe("late\n");
   });
 });
 
 describe("stopping", () => {
-  test("G19: lets it tidy up, and says what was sent", { meta: { id: "G19/polite-stop-runs-traps" } }, async () => {
+  test("G19: lets it clean up, and reports its signals", { meta: { id: "G19/polite-stop-runs-traps" } }, async () => {
     const child = await start("trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.01; done");
     await says(child, "up");
     child.stop();
@@ -132,7 +132,7 @@ describe("stopping", () => {
     expect(stdoutOf(child)).toContain("tidied");
   });
 
-  test("gives the grace also to those below a command that has ended at once", async () => {
+  test("gives the grace also to descendants of a command that has ended at once", async () => {
     const slow = `trap "sleep 0.05; echo tidied; exit" TERM; echo up; while :; do sleep 0.01; done`;
     const child = await start(`sh -c '${slow}' & wait`);
     await says(child, "up");
@@ -141,7 +141,7 @@ describe("stopping", () => {
     expect(stdoutOf(child)).toContain("tidied");
   });
 
-  test("forces what does not listen, when its grace is over", { meta: { id: "G19/forced-after-grace" } }, async () => {
+  test("kills a process that ignores SIGTERM after its grace", { meta: { id: "G19/forced-after-grace" } }, async () => {
     const child = await start("trap '' TERM; echo up; while :; do sleep 0.01; done", { graceMs: 20 });
     await says(child, "up");
     child.stop();
@@ -164,7 +164,7 @@ describe("stopping", () => {
     expect(end.signals).toEqual([]);
   });
 
-  test("closing stops everything, and starts nothing any more", async () => {
+  test("by `close` stops everything, and no process is started afterwards", async () => {
     const other = await open({ dir: join(home, "closing") });
     const child = await other.spawn(request("echo up; sleep 8000124"));
     await other.close();
@@ -197,7 +197,7 @@ describe("input", () => {
     await child.ended;
   });
 
-  test("that nobody has read when the process ends is an error, and no crash", async () => {
+  test("that was not read when the process ends rejects", async () => {
     const child = await start("echo up; sleep 8000125", { stdin: "open" });
     await says(child, "up");
     // More than a pipe holds.
@@ -210,23 +210,23 @@ describe("input", () => {
 
 describe("a start that fails", () => {
   const refusals: readonly [string, Partial<SpawnRequest> & Pick<SpawnRequest, "command">, string, RegExp][] = [
-    ["a program that is not there", { command: ["no-such-program"] }, "not_started", /no program of that name/],
-    ["a file that is not there", { command: ["./no/such/file"] }, "not_started", /no such file/],
+    ["a missing program", { command: ["no-such-program"] }, "not_started", /no program of that name/],
+    ["a missing file", { command: ["./no/such/file"] }, "not_started", /no such file/],
     ["a directory", { command: ["/tmp"] }, "not_started", /not a file/],
     ["an empty command", { command: " " }, "invalid", /empty/],
     ["a directory outside", { command: "true", cwd: "/" }, "invalid", /outside/],
-    ["a screen of no size", { command: "true", terminal: { columns: 0, rows: 1 } }, "invalid", /columns/],
+    ["a terminal without columns", { command: "true", terminal: { columns: 0, rows: 1 } }, "invalid", /columns/],
   ];
 
-  test.each(refusals)("leaves nothing: %s", async (_, wish, code, words) => {
-    const { id, ...rest } = request(wish.command, wish);
+  test.each(refusals)("leaves nothing: %s", async (_, wanted, code, words) => {
+    const { id, ...rest } = request(wanted.command, wanted);
     await expect(spawner.spawn({ id, ...rest })).rejects.toMatchObject({ code, message: expect.stringMatching(words) });
     expect(existsSync(join(dir, "output", id))).toBe(false);
     expect(existsSync(join(dir, "ledger", `${id}.json`))).toBe(false);
     expect(await spawner.output(id)).toBeUndefined();
   });
 
-  test("a file without the right to be executed", async () => {
+  test("rejects a file that is not executable", async () => {
     writeFileSync(join(workspace, "text"), "echo no", { mode: 0o644 });
     await expect(start(["./text"])).rejects.toMatchObject({
       code: "not_started",
@@ -234,23 +234,25 @@ describe("a start that fails", () => {
     });
   });
 
-  test("G11: one that is stopped on its way never begins", async () => {
+  test("G11: that is stopped on its way never begins the command", async () => {
     const stop = new AbortController();
     const file = join(workspace, "begun");
-    const wish = request(`touch '${file}'`, { signal: stop.signal });
-    const starting = spawner.spawn(wish);
-    // Its leader is under way by now; the command waits behind its gate.
+    const wanted = request(`touch '${file}'`, { signal: stop.signal });
+    const starting = spawner.spawn(wanted);
+    // Its leader is starting by now; the command waits behind its gate.
     setImmediate(() => stop.abort());
     const refusal = {
       code: "not_started",
       message: '"/bin/sh" was not started: it was stopped before it could begin.',
     };
     await expect(starting).rejects.toMatchObject(refusal);
-    expect([file, join(dir, "output", wish.id), join(dir, "ledger", `${wish.id}.json`)].filter(existsSync)).toEqual([]);
+    expect([file, join(dir, "output", wanted.id), join(dir, "ledger", `${wanted.id}.json`)].filter(existsSync)).toEqual(
+      [],
+    );
     await expect(start("true", { signal: AbortSignal.abort() })).rejects.toMatchObject(refusal);
   });
 
-  test("an id that was used before, whose output is kept", async () => {
+  test("rejects an id that was used before, and keeps its output", async () => {
     const again = request("true");
     await (await spawner.spawn(again)).ended;
     await expect(spawner.spawn(again)).rejects.toMatchObject({ code: "conflict" });
@@ -258,21 +260,21 @@ describe("a start that fails", () => {
   });
 });
 
-describe("what is asked for", () => {
-  test("limits of a request come before those of the server, and those before none", async () => {
+describe("request options", () => {
+  test("limits of a request override those of the server, and those the defaults", async () => {
     const other = await open({ limits: { fileBytesMax: 1024, cpuSecondsMax: 90 } });
-    const told = async (limits: SpawnRequest["limits"]): Promise<string> => {
+    const limitsFor = async (limits: SpawnRequest["limits"]): Promise<string> => {
       const child = await other.spawn(request("ulimit -f; ulimit -t", limits === undefined ? {} : { limits }));
       await child.ended;
       return stdoutOf(child);
     };
-    expect(await told(undefined)).toBe("2\n90\n");
-    expect(await told({ fileBytesMax: 512 })).toBe("1\n90\n");
+    expect(await limitsFor(undefined)).toBe("2\n90\n");
+    expect(await limitsFor({ fileBytesMax: 512 })).toBe("1\n90\n");
     await other.close();
     expect((await run("ulimit -t")).out).toBe("unlimited\n");
   });
 
-  test("a variable is let through if the server's operator says so", async () => {
+  test("a variable is passed on if the operator allows it", async () => {
     process.env.BELAYTEST_LET = "through";
     try {
       const other = await open({ env: { allow: ["BELAYTEST_LET"] } });
@@ -286,9 +288,9 @@ describe("what is asked for", () => {
     }
   });
 
-  test("the grace is that of the request, of the server, or the usual one", async () => {
+  test("the grace is that of the request, of the server, or the default", async () => {
     const stubborn = "trap '' TERM; echo up; while :; do sleep 0.01; done";
-    // Whoever took another grace than the one that counts would wait longer than any test.
+    // With another grace than the right one the test would time out.
     for (const [server, own] of [
       [1, undefined],
       [90_000_000, 1],
@@ -302,7 +304,7 @@ describe("what is asked for", () => {
     }
   });
 
-  test("a profile that the mechanism has not is refused, with what to install", async () => {
+  test("a profile that the mechanism does not support is refused, with a hint", async () => {
     const other = await open({ dir: join(home, "group"), mechanism: "group" });
     expect([other.mechanism, other.tier]).toEqual(["group", "group"]);
     await expect(other.spawn(request("true", { profile: "workspace" }))).rejects.toMatchObject({
@@ -316,47 +318,47 @@ describe("what is asked for", () => {
     await other.close();
   });
 
-  test("without a profile it is the best that the mechanism has for every command", async () => {
+  test("the default profile is the strongest that the mechanism supports for every command", async () => {
     const child = await start("true");
     expect(child.profile).toBe(spawner.tier === "namespace" ? "contain" : "none");
     await child.ended;
   });
 
-  test("the temporary directory is the one it was given, unless only the workspace can be written to", async () => {
+  test("the temporary directory is the given one, unless only the workspace is writable", async () => {
     const env = { TMPDIR: workspace };
     expect((await run('echo "$TMPDIR"', { env })).out).toBe(`${workspace}\n`);
     if (spawner.mechanism !== "bubblewrap") return;
     expect((await run('echo "$TMPDIR"', { env, profile: "workspace" })).out).toBe("/tmp\n");
   });
 
-  test("a session with a directory of its own begins there", async () => {
+  test("a session with a directory begins there", async () => {
     const own = mkdtempSync(join(home, "own-"));
     expect((await run("pwd", { workspace: own })).out).toBe(`${own}\n`);
   });
 
-  test("an id that is none is refused, and nothing is kept under it", async () => {
+  test("an invalid id is refused, and no output is kept under it", async () => {
     const wrong = "../test.1" as SpawnRequest["id"];
     await expect(spawner.spawn({ ...request("true"), id: wrong })).rejects.toMatchObject({
       code: "invalid",
-      message: "A process has an id that begins with proc_.",
+      message: "The id of a process must begin with proc_.",
     });
     expect(await spawner.output(wrong)).toBeUndefined();
   });
 
-  test("the output of one that is going on is its own, and that of one that has ended is from its files", async () => {
-    const wish = request("echo up; read x", { stdin: "open" });
-    const child = await spawner.spawn(wish);
-    expect(await spawner.output(wish.id)).toBe(child.output);
+  test("the output of a running process is its own, that of an ended one is read from its files", async () => {
+    const wanted = request("echo up; read x", { stdin: "open" });
+    const child = await spawner.spawn(wanted);
+    expect(await spawner.output(wanted.id)).toBe(child.output);
     child.endInput();
     await child.ended;
-    const saved = await spawner.output(wish.id);
+    const saved = await spawner.output(wanted.id);
     expect(saved).not.toBe(child.output);
     expect(saved?.excerpt().head).toBe("up\n");
   });
 });
 
-describe("a program that ends without closing", () => {
-  test("forces all that goes on, as its last act; one that has closed has nothing to do", async () => {
+describe("a program that exits without `close`", () => {
+  test("kills everything that runs; after `close` nothing is left to do", async () => {
     const before = process.listeners("exit");
     const other = await open();
     const added = process.listeners("exit").filter((one) => !before.includes(one));
@@ -369,20 +371,20 @@ describe("a program that ends without closing", () => {
   });
 });
 
-test("the operator hears of output that could not be kept", async () => {
+test("the operator gets a notice of output that could not be kept", async () => {
   const notices: string[] = [];
   const other = await open({ onNotice: (text) => void notices.push(text) });
-  const wish = request("read x", { stdin: "open" });
-  const child = await other.spawn(wish);
-  rmSync(join(dir, "output", wish.id), { recursive: true });
+  const wanted = request("read x", { stdin: "open" });
+  const child = await other.spawn(wanted);
+  rmSync(join(dir, "output", wanted.id), { recursive: true });
   child.endInput();
   await child.ended;
   expect(notices).toEqual([expect.stringContaining("The counts could not be written")]);
   await other.close();
 });
 
-describe("what earlier servers have left", () => {
-  test("is ended and told, and the pipes of those that are gone are removed, no others", async () => {
+describe("processes of earlier servers", () => {
+  test("are ended and reported, and only the pipes of dead servers are removed", async () => {
     const left = join(home, "left");
     const ledger = join(left, "ledger");
     const self = identityOf(process.pid);
@@ -391,11 +393,11 @@ describe("what earlier servers have left", () => {
     const intent = { sessionId: "ses_left", cookie: "proc_left.1:x", mechanism: "group" } as const;
     openLedger({ dir: ledger, clock: systemClock, owner: dead }).intend({ id: "proc_left.1", ...intent });
     const parent = identityOf(process.ppid);
-    if (parent === undefined) throw new Error("Somebody has started us.");
+    if (parent === undefined) throw new Error("Our parent process is there.");
     const ofDead = [`pipes-${process.pid}-1`, "pipes-4194305-7", "pipes-4194305-77"];
     const ofLiving = [`pipes-${parent.pid}-${parent.startTime}`];
-    const ofNobody = ["pipes-mine", "other", "pipes-4194305-7x", "xpipes-4194305-7"];
-    for (const name of [...ofDead, ...ofLiving, ...ofNobody]) mkdirSync(join(left, name));
+    const unrelated = ["pipes-mine", "other", "pipes-4194305-7x", "xpipes-4194305-7"];
+    for (const name of [...ofDead, ...ofLiving, ...unrelated]) mkdirSync(join(left, name));
     const other = await open({ dir: left });
     expect(other.swept).toMatchObject([
       { id: "proc_left.1", sessionId: "ses_left", killed: [], escaped: [], sure: true },
@@ -403,19 +405,19 @@ describe("what earlier servers have left", () => {
     expect(readdirSync(ledger)).toEqual([]);
     const kept = readdirSync(left).filter((name) => name.includes("pipes-") || name === "other");
     const own = `pipes-${self.pid}-${self.startTime}`;
-    expect(kept.toSorted()).toEqual([own, ...ofLiving, ...ofNobody].toSorted());
+    expect(kept.toSorted()).toEqual([own, ...ofLiving, ...unrelated].toSorted());
     await other.close();
     expect(existsSync(join(left, own))).toBe(false);
   });
 });
 
 describe("the tier", () => {
-  test("G20: that is required and not there refuses to open, and says what to do", async () => {
-    const asked = open({ dir: join(home, "tier"), mechanism: "group", requireTier: "namespace" });
-    await expect(asked).rejects.toMatchObject({ code: "uncontained", message: expect.stringContaining('"group"') });
+  test("G20: that is required and missing refuses to open, with a hint", async () => {
+    const opening = open({ dir: join(home, "tier"), mechanism: "group", requireTier: "namespace" });
+    await expect(opening).rejects.toMatchObject({ code: "uncontained", message: expect.stringContaining('"group"') });
   });
 
-  test("a mechanism other than that of the last start is reported, and the same one is not", async () => {
+  test("reports a mechanism that differs from the last start", async () => {
     const own = join(home, "changes");
     const notices: string[] = [];
     const openWith = async (mechanism: Mechanism): Promise<void> => {
@@ -431,7 +433,7 @@ describe("the tier", () => {
     ]);
   });
 
-  test("the doctor tells of every mechanism, and what each cannot do", async () => {
+  test("has a doctor that reports every mechanism, and its limits", async () => {
     const { mechanisms, best } = await spawner.doctor();
     expect(mechanisms.map(({ mechanism }) => mechanism)).toEqual([
       "bubblewrap",

@@ -1,4 +1,4 @@
-// Starts processes so that they can be ended as a whole, and keeps what they say.
+// Starts processes in trees that can be ended as a whole, and keeps their output.
 //
 // Invariants
 // 1. No command begins before its tree is held and in the ledger.
@@ -26,20 +26,17 @@ import type {
 import { runtimeName } from "../system/runtime.ts";
 import { endCgroup } from "./containment/cgroup.ts";
 import type { Containment, HeldTree, LaunchPlan, Wrapped } from "./containment/containment.ts";
-import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession } from "./containment/cpu-share.ts";
+import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession, yieldTo } from "./containment/cpu-share.ts";
 import { type Diagnosis, diagnose } from "./containment/doctor.ts";
-import { noteMechanism } from "./containment/last-tier.ts";
 import { lookAtMachine, type Machine } from "./containment/machine.ts";
 import type { PathList } from "./containment/mechanisms.ts";
 import { elsewhere, processTableOn } from "./containment/platform.ts";
-import { type Choice, choose } from "./containment/tiers.ts";
+import { type Choice, choose, noteMechanism } from "./containment/tiers.ts";
 import { toArguments } from "./launch/command-line.ts";
-import { yieldTo } from "./launch/command-priority.ts";
 import { childEnvironment, makeCookie } from "./launch/environment.ts";
-import { toLeader } from "./launch/leader.ts";
 import { PipePool } from "./launch/pipe-pool.ts";
 import { resolveProgram } from "./launch/program-lookup.ts";
-import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start } from "./launch/start.ts";
+import { abandon, gone, NO_ROOM, reachGate, type Started, type Starting, start, toLeader } from "./launch/start.ts";
 import { inTerminal, resizeTerminal } from "./launch/terminal.ts";
 import { Undo } from "./launch/undo.ts";
 import { checkSessionDirectory, checkWorkingDirectory } from "./launch/working-directory.ts";
@@ -55,53 +52,53 @@ import type { Identity } from "./tree/proc.ts";
 import type { ProcessTable } from "./tree/process-table.ts";
 
 export interface SpawnerOptions {
-  /** For the ledger, the output, and what was found out about this machine. Made if it is not there. */
+  /** For the ledger and the output. Created if missing. */
   readonly dir: string;
-  /** Where commands begin, and what they may write to in the profile `workspace`. */
+  /** The default working directory of commands, writable in the profile `workspace`. */
   readonly workspace: string;
   readonly clock: Clock;
-  /** Refuses to open if trees do not die at least this surely here. */
+  /** Refuses to open if this tier, or a stronger one, is not available. */
   readonly requireTier?: Tier;
-  /** This one and no other. */
+  /** Only this mechanism. */
   readonly mechanism?: Mechanism;
-  /** Default `contain` where the mechanism can, else `none`. */
+  /** Default `contain` if the mechanism supports it, else `none`. */
   readonly profile?: Profile;
   /** Files and directories that no process sees, in tier `namespace`. A function is called for each process. */
   readonly hidden?: PathList;
-  /** Files and directories that no process changes, in tier `namespace`. Not one in which it works. */
+  /** Files and directories that no process can change, in tier `namespace`. Must not include a working directory. */
   readonly readOnly?: readonly string[];
-  /** Names that are let through from the server's environment. */
+  /** Names of variables to pass on from the server's environment. */
   readonly env?: { readonly allow?: readonly string[] };
   readonly limits?: ProcessLimits;
   /** Default GRACE_MS. */
   readonly graceMs?: number;
-  /** A directory of cgroup v2 that was delegated to us. Default: our own, if we may. */
+  /** A cgroup v2 directory that was delegated to us. Default: our own, if delegated. */
   readonly cgroup?: string;
-  /** Tests the mechanisms again, whatever was found out before. */
+  /** Tests the mechanisms again, even if results are cached. */
   readonly fresh?: boolean;
-  /** How processes are seen. Default as this platform has it. */
+  /** Default: the process table of this platform. */
   readonly processTable?: ProcessTable;
-  /** Something for the operator. Must not throw. */
+  /** Receives messages for the operator. Must not throw. */
   readonly onNotice?: (text: string) => void;
 }
 
-/** A Spawner, with what an operator asks about. */
+/** A Spawner, with methods for operators. */
 export interface OpenSpawner extends Spawner {
-  /** What an earlier server had left behind, and what became of it. */
+  /** Trees that an earlier server had left behind, and the result of ending them. */
   readonly swept: readonly Swept[];
   doctor(): Promise<Diagnosis>;
 }
 
-/** Sweeps what an earlier server has left, and finds the surest way to hold processes here. */
+/** Ends what earlier servers have left, and chooses the strongest containment available. */
 export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner> {
   if (!isMainThread) {
-    // The kernel ends a tree with the thread that has started it, and a worker's may end long before the program.
+    // The kernel ends a tree with the thread that has started it, and a worker may end long before the program.
     throw new ControlError("uncontained", "Processes can be started from the main thread only.", {
-      hint: "Open it in the main thread, and ask it from there.",
+      hint: "Open it in the main thread, and send requests there.",
     });
   }
-  const { clock, processTable: sight = processTableOn(process.platform, clock) } = options;
-  if (sight === undefined) {
+  const { clock, processTable = processTableOn(process.platform, clock) } = options;
+  if (processTable === undefined) {
     throw new ControlError("uncontained", `Processes cannot be held on ${process.platform}, so none are started.`, {
       hint: elsewhere(process.platform),
     });
@@ -118,25 +115,28 @@ export async function openSpawner(options: SpawnerOptions): Promise<OpenSpawner>
   const ledger = openLedger({
     dir: join(dir, "ledger"),
     clock,
-    processTable: sight,
+    processTable,
     endCgroup: (path) => endCgroup(path, clock),
   });
-  const swept = await sweep(ledger, clock, sight);
-  const choice = await choose({ ...options, processTable: sight, machine, stateDir: dir, workspace });
+  const swept = await sweep(ledger, clock, processTable);
+  const choice = await choose({ ...options, processTable, machine, stateDir: dir, workspace });
   const change = noteMechanism(dir, choice.containment.mechanism);
   if (change !== undefined) options.onNotice?.(change);
-  const pipes = new PipePool(pipesDirectory(dir, ledger.owner, sight), sight.kind === "ps" || runtimeName() === "bun");
+  const pipes = new PipePool(
+    pipesDirectory(dir, ledger.owner, processTable),
+    processTable.kind === "ps" || runtimeName() === "bun",
+  );
   await pipes.fill();
-  // Whatever is still in the ledger is somebody's.
+  // An id in the ledger belongs to a tree that may be alive, perhaps of another server.
   const isLive = (id: ProcessId): boolean => existsSync(join(dir, "ledger", `${id}.json`));
-  const shelf = new OutputDirectory(join(dir, "output"), { isLive });
+  const outputs = new OutputDirectory(join(dir, "output"), { isLive });
   return new TreeSpawner(
     { ...options, dir, workspace },
-    { machine, processTable: sight, ledger, swept, choice, pipes, shelf },
+    { machine, processTable, ledger, swept, choice, pipes, outputs },
   );
 }
 
-/** Ends what earlier servers have left. Anchors know better than we do what is below them, so they are let finish. */
+/** Ends what earlier servers have left. Waits for anchors first, because they know their trees best. */
 async function sweep(ledger: Ledger, clock: Clock, processTable: ProcessTable): Promise<readonly Swept[]> {
   const { entries } = ledger.leftovers();
   const anchors = entries.flatMap((one) => (one.mechanism === "anchor" && one.phase === "spawned" ? [one.child] : []));
@@ -144,11 +144,11 @@ async function sweep(ledger: Ledger, clock: Clock, processTable: ProcessTable): 
   return ledger.sweep(entries);
 }
 
-/** One for each server: several may share a directory. Those of servers that are gone are removed. */
+/** A directory for each server, because several may share `dir`. Those of dead servers are removed. */
 function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, processTable: ProcessTable): string {
   const names = readdirSync(dir);
-  // After the reading: whoever had made one by then is seen, if it is alive.
-  processTable.lookNow?.();
+  // Refresh after reading: every server that had a directory by then, and is alive, is seen.
+  processTable.refreshNow?.();
   for (const name of names) {
     const [, thePid, theTime] = /^pipes-(\d+)-(\d+)$/.exec(name) ?? [];
     if (thePid === undefined || processTable.isStill({ pid: Number(thePid), startTime: Number(theTime), bootId }))
@@ -158,14 +158,14 @@ function pipesDirectory(dir: string, { pid, startTime, bootId }: Identity, proce
   return join(dir, `pipes-${pid}-${startTime}`);
 }
 
-interface Parts {
+interface SpawnerParts {
   readonly machine: Machine;
   readonly processTable: ProcessTable;
   readonly ledger: Ledger;
   readonly swept: readonly Swept[];
   readonly choice: Choice;
   readonly pipes: PipePool;
-  readonly shelf: OutputDirectory;
+  readonly outputs: OutputDirectory;
 }
 
 class TreeSpawner implements OpenSpawner {
@@ -173,17 +173,17 @@ class TreeSpawner implements OpenSpawner {
   readonly mechanism: Mechanism;
   readonly swept: readonly Swept[];
   readonly #options: SpawnerOptions;
-  readonly #parts: Parts;
+  readonly #parts: SpawnerParts;
   readonly #containment: Containment;
-  /** Where each tree gets a share of the processor. Undefined: its niceness is enough, or all there is. */
+  /** Where each tree gets a share of the processor. Undefined: niceness suffices, or is the only means. */
   readonly #cpuGroups: CpuGroups | undefined;
   readonly #live = new Map<ProcessId, { readonly child: LiveTree; readonly held: HeldTree }>();
-  /** Starts that are under way. */
+  /** Starts in progress. */
   readonly #starting = new Set<Promise<unknown>>();
   #shortageAt = Number.NEGATIVE_INFINITY;
   #closed = false;
 
-  constructor(options: SpawnerOptions, parts: Parts) {
+  constructor(options: SpawnerOptions, parts: SpawnerParts) {
     this.#options = options;
     this.#parts = parts;
     this.#containment = parts.choice.containment;
@@ -197,7 +197,7 @@ class TreeSpawner implements OpenSpawner {
   }
 
   async spawn(request: SpawnRequest): Promise<Child> {
-    if (this.#closed) throw new ControlError("shutting_down", "No processes are started any more.");
+    if (this.#closed) throw new ControlError("shutting_down", "Belay is shutting down and starts no more processes.");
     if (request.within !== undefined) return this.#part(request, request.within);
     const starting = this.#spawn(request);
     this.#starting.add(starting);
@@ -211,11 +211,11 @@ class TreeSpawner implements OpenSpawner {
   async output(id: ProcessId): Promise<OutputFile | undefined> {
     const live = this.#live.get(id);
     if (live !== undefined) return live.child.output;
-    return isProcessId(id) ? openOutput(this.#parts.shelf.pathOf(id)) : undefined;
+    return isProcessId(id) ? openOutput(this.#parts.outputs.pathOf(id)) : undefined;
   }
 
   discard(ids: readonly ProcessId[]): Promise<void> {
-    return this.#parts.shelf.discard(ids);
+    return this.#parts.outputs.discard(ids);
   }
 
   doctor(): Promise<Diagnosis> {
@@ -242,7 +242,7 @@ class TreeSpawner implements OpenSpawner {
     const plan = await this.#plan(request);
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
     const wrapped = this.#containment.wrap(plan);
-    const { ledger, shelf, pipes, processTable: sight } = this.#parts;
+    const { ledger, outputs, pipes, processTable } = this.#parts;
     const { clock } = this.#options;
     const { mechanism } = this;
     const cgroup = wrapped.cgroup === undefined ? {} : { cgroup: wrapped.cgroup };
@@ -251,17 +251,17 @@ class TreeSpawner implements OpenSpawner {
     const undo = new Undo();
     undo.add(() => ledger.reaped(plan.id));
     try {
-      const dir = shelf.make(plan.id);
-      undo.add(() => shelf.remove(plan.id));
+      const dir = outputs.make(plan.id);
+      undo.add(() => outputs.remove(plan.id));
       wrapped.prepare?.();
       undo.add(() => wrapped.release?.());
       const starting: Starting = { plan, wrapped, openInput: request.stdin === "open", pipes, clock };
       started = await start(starting);
       await reachGate(started, starting);
-      if (sight.look !== undefined) await sight.look();
+      if (processTable.refresh !== undefined) await processTable.refresh();
       return this.#hold({ request, plan, wrapped, started, dir });
     } catch (error) {
-      // What has not died stays in the ledger until it has: otherwise the next life would not find it.
+      // A process that has not died stays in the ledger until it has, so that the next server can find it.
       const cleanUp = (): Promise<void> =>
         endCgroup(wrapped.cgroup, clock).then(
           () => undo.all(),
@@ -275,26 +275,26 @@ class TreeSpawner implements OpenSpawner {
     }
   }
 
-  /** It is held and in the ledger with the tree that it is part of. */
+  /** The part is held and recorded with its whole tree. */
   #part({ id, signal, graceMs }: SpawnRequest, { process: of, kept }: PartOfTree): Child {
-    const { shelf } = this.#parts;
+    const { outputs } = this.#parts;
     const { clock } = this.#options;
     const whole = this.#live.get(of)?.child;
     if (whole === undefined || !isProcessId(id)) throw new ControlError("not_found", `${of} does not run here.`);
     if (signal?.aborted === true) throw new ControlError("not_started", `${id} was stopped before it was held.`);
-    const capture = new Capture({ dir: shelf.make(id), clock, streams: "apart" });
-    const onEnded = (): void => shelf.ended(id);
+    const capture = new Capture({ dir: outputs.make(id), clock, streams: "apart" });
+    const onEnded = (): void => outputs.ended(id);
     return new PartialChild({ whole, kept, capture, clock, graceMs: graceMs ?? GRACE_MS, onEnded });
   }
 
-  /** In one tick: held, written down, let through the gate. */
-  #hold(on: OnTheWay): LiveTree {
-    const { request, plan, wrapped, started, dir } = on;
-    const { ledger, shelf, machine, processTable: sight } = this.#parts;
-    // The last look, in the tick in which the command would begin.
+  /** Holds the tree, records it and opens the gate, in one tick. */
+  #hold(ready: ReadyStart): LiveTree {
+    const { request, plan, wrapped, started, dir } = ready;
+    const { ledger, outputs, machine, processTable } = this.#parts;
+    // The last check, in the tick in which the command would begin.
     if (request.signal?.aborted === true) throw stoppedBefore(plan);
-    const identity = sight.identityOf(started.child.pid);
-    if (identity === undefined) throw new ControlError("not_started", "What holds the process has died.");
+    const identity = processTable.identityOf(started.child.pid);
+    if (identity === undefined) throw new ControlError("not_started", "The leader of the process has died.");
     const tree = this.#containment.hold(toLeader(started, identity), plan);
     ledger.spawned(plan.id, tree.identity);
     const { held, share } = yieldTo(tree, plan, { tier: this.#containment.tier, groups: this.#cpuGroups });
@@ -305,7 +305,7 @@ class TreeSpawner implements OpenSpawner {
       onDrain: () => child.drained(),
     });
     const child: LiveTree = new LiveTree({
-      ...{ started, held, capture, processTable: sight, clock: this.#options.clock },
+      ...{ started, held, capture, processTable, clock: this.#options.clock },
       ...{ tier: this.tier, mechanism: this.mechanism, profile: plan.profile },
       graceMs: request.graceMs ?? this.#options.graceMs ?? GRACE_MS,
       hear: request.hear,
@@ -314,18 +314,18 @@ class TreeSpawner implements OpenSpawner {
         this.#live.delete(plan.id);
         wrapped.release?.();
         share?.release();
-        // Whoever has escaped stays in the ledger: the next start will try again.
+        // A tree with survivors stays in the ledger: the next start tries again.
         if (end.escaped.length === 0) ledger.reaped(plan.id);
         else this.#options.onNotice?.(escapeNotice(plan.id, end.escaped, unsure));
         if (capture.trouble !== undefined) this.#options.onNotice?.(capture.trouble);
-        shelf.ended(plan.id);
+        outputs.ended(plan.id);
       },
     });
     this.#live.set(plan.id, { child, held });
     return child;
   }
 
-  /** The model gets the error of each start; the operator gets the first one of a minute. */
+  /** The model gets the error of each start; the operator gets at most one notice a minute. */
   #noteShortage(error: unknown): void {
     if (!(error instanceof ControlError) || error.hint !== NO_ROOM) return;
     const now = this.#options.clock.elapsed();
@@ -336,7 +336,7 @@ class TreeSpawner implements OpenSpawner {
 
   async #plan(request: SpawnRequest): Promise<LaunchPlan> {
     const { limits = {}, env } = this.#options;
-    if (!isProcessId(request.id)) throw new ControlError("invalid", "A process has an id that begins with proc_.");
+    if (!isProcessId(request.id)) throw new ControlError("invalid", "The id of a process must begin with proc_.");
     const argv = toArguments(request.command);
     const profile = this.#profile(request.profile);
     const own = request.workspace;
@@ -352,17 +352,17 @@ class TreeSpawner implements OpenSpawner {
     return {
       ...{ id: request.id, cookie, cwd, workspace, profile, terminal },
       argv: request.terminal ? inTerminal(found, request.terminal, this.#terminalMaker()) : found,
-      // What is in the server's temporary directory is not the workspace's.
+      // The profile `workspace` does not include the server's temporary directory.
       env: profile === "workspace" ? { ...childEnv, TMPDIR: "/tmp" } : childEnv,
       limits: { processesMax: PROCESSES_MAX_DEFAULT, ...limits, ...request.limits },
     };
   }
 
-  /** Elsewhere it is a program of the same name that takes other words. */
+  /** Other platforms have a program of the same name with other options. */
   #terminalMaker(): string | undefined {
-    const { machine, processTable: sight } = this.#parts;
-    if (sight.kind === "proc") return machine.programs.script;
-    throw new ControlError("not_started", "A terminal was asked for, and these are made on Linux only.", {
+    const { machine, processTable } = this.#parts;
+    if (processTable.kind === "proc") return machine.programs.script;
+    throw new ControlError("not_started", "A terminal was requested, but they are supported on Linux only.", {
       hint: "Start it without a terminal.",
     });
   }
@@ -376,7 +376,7 @@ class TreeSpawner implements OpenSpawner {
     });
   }
 
-  /** The last thing this program does, if it ends without closing us. */
+  /** Runs when this program exits without `close`. */
   readonly #forceAll = (): void => {
     for (const { held } of this.#live.values()) held.force();
   };
@@ -384,13 +384,13 @@ class TreeSpawner implements OpenSpawner {
 
 const escapeNotice = (id: ProcessId, pids: readonly number[], unsure: boolean): string =>
   unsure
-    ? `What held ${id} (pid ${pids.join(", ")}) was killed: whether some of its tree is left is not known.`
-    : `${id} has escaped: ${pids.join(", ")} outlived every signal.`;
+    ? `The leader of ${id} (pid ${pids.join(", ")}) was killed: it is unknown whether a process of its tree is left.`
+    : `${id} has escaped: ${pids.join(", ")} survived every signal.`;
 
 const stoppedBefore = (plan: LaunchPlan): ControlError =>
   new ControlError("not_started", `"${plan.argv[0]}" was not started: it was stopped before it could begin.`);
 
-interface OnTheWay {
+interface ReadyStart {
   readonly request: SpawnRequest;
   readonly plan: LaunchPlan;
   readonly wrapped: Wrapped;

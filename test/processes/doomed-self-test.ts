@@ -1,5 +1,5 @@
-// A server that will be killed in the midst of a self-test: it says when it has come so far, and goes no further.
-// Its arguments: the workspace, what is tested, and the moment.
+// A server that will be killed during a self-test: it prints when it has reached the given moment, and stops there.
+// Arguments: the workspace, the mechanism, and the moment.
 import { writeSync } from "node:fs";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import type { Containment } from "../../src/process/containment/containment.ts";
@@ -12,37 +12,40 @@ import { childrenOf } from "../../src/process/tree/proc.ts";
 import { PsProcessTable } from "../../src/process/tree/ps-process-table.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 
-/** `gate`: the command has not begun. The others: the hostile process is up, in the trial of a stop or of a death. */
+/**
+ * `gate`: the command has not begun. The others: the hostile process runs, in the trial of a stop or of a killed
+ * server.
+ */
 export type Moment = "gate" | "stop" | "server-killed";
 
 const [workspace = "", tested = "", moment] = process.argv.slice(2);
 const clock = systemClock;
 
-/** Nothing that is under way here goes on, and nothing is tidied. */
-function stand(): never {
+/** Blocks this thread: nothing here continues or is cleaned up. */
+function block(): never {
   writeSync(1, "there\n");
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 }
 
-/** Holds nobody. */
+/** Holds no process. */
 const nothing: Containment = {
   ...{ mechanism: "group", tier: "group", profiles: ["none"] },
   wrap: (plan) => ({ file: SHELL, args: ["-c", leaderScript(), "belay", ...gateArguments(plan)] }),
   hold: ({ identity }) => ({
-    ...{ pid: childrenOf(identity.pid)[0] ?? 0, identity, ask: () => undefined, force: () => undefined },
+    ...{ pid: childrenOf(identity.pid)[0] ?? 0, identity, sendSigterm: () => undefined, force: () => undefined },
     ...{ left: () => [], verify: async () => ({ killed: 0, left: [] }) },
   }),
 };
 
-/** Its leader says that all is well, and then hears nothing any more. */
+/** Its leader reports ready, and then hangs. */
 const hanging: Containment = {
   ...nothing,
   wrap: () => ({ file: SHELL, args: ["-c", `echo ${READY} >&${STATUS_FD}; exec sleep 600`] }),
 };
 
-const sight =
+const processTable =
   tested === "ps" ? new PsProcessTable({ clock, program: findProgram("ps") ?? "ps", dialect: "linux" }) : undefined;
-const seen = sight === undefined ? {} : { processTable: sight };
+const seen = processTable === undefined ? {} : { processTable };
 
 function made(): Containment | undefined {
   if (tested === "nothing") return nothing;
@@ -51,7 +54,7 @@ function made(): Containment | undefined {
   return makeContainment(mechanism, { machine: lookAtMachine(), stateDir: workspace, workspace, clock, ...seen });
 }
 
-/** The first is for the trial of a stop, the second for that of a death. One of them at a time. */
+/** The first is for the trial of a stop, the second for that of a killed server. One of them at a time. */
 const wanted = moment === "server-killed" ? [false, true] : [true, false];
 
 function make(): Containment | undefined {
@@ -61,7 +64,7 @@ function make(): Containment | undefined {
     ...real,
     hold: (leader, plan) => {
       real.hold(leader, plan);
-      return stand();
+      return block();
     },
   };
 }
@@ -70,14 +73,14 @@ await selfTest({
   workspace,
   make,
   ...seen,
-  // The first that is waited for is that the hostile process is up.
+  // The first timeout that is cancelled is that for the hostile process.
   clock: {
     ...clock,
     after: (ms, call, kind) => {
       const dispose = clock.after(ms, call, kind);
       return () => {
         dispose();
-        stand();
+        block();
       };
     },
   },

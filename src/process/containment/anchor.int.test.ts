@@ -1,5 +1,5 @@
-// Anchors that are only told to be some: what is asked of them, and what is made of how they end. The real ones are in
-// `self-test.test.ts`.
+// Simulated anchors: the commands they receive, and how their exit is interpreted. Real ones are in
+// `self-test.int.test.ts`.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const plan: LaunchPlan = {
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
 
-/** The command, which leads a group, a companion in it, and another who has left it. All of them end with the test. */
+/** The command, which leads a group, one process in that group, and one that has left it. All end with the test. */
 async function tree(cookie: string) {
   const command = `sleep 8000721 & setsid sh -c 'echo up; exec sleep 8000721' & wait`;
   const child = spawn("/bin/sh", ["-c", 'setsid /bin/sh -c "$1" & wait', "anchor", command], {
@@ -39,30 +39,30 @@ async function tree(cookie: string) {
   return { identity, pids };
 }
 
-interface Staging {
+interface HoldOptions {
   readonly clock?: Clock;
   readonly sharedScan?: SharedScan;
   readonly cookie?: string;
 }
 
-/** Holds a tree by a leader that does nothing but remember. */
+/** Holds a tree by a leader that only records its commands. */
 function holding(
   identity: Identity,
-  { clock = manualClock(), sharedScan: census = new SharedScan(), cookie = plan.cookie }: Staging,
+  { clock = manualClock(), sharedScan = new SharedScan(), cookie = plan.cookie }: HoldOptions,
 ) {
-  const told: string[] = [];
+  const log: string[] = [];
   const leader: Leader & { exit: Leader["exit"] } = {
     ...{ identity, exit: undefined, released: true },
-    kill: (signal) => void told.push(signal),
-    tell: (text) => void told.push(text),
+    kill: (signal) => void log.push(signal),
+    write: (text) => void log.push(text),
   };
-  const contained = anchor({ perl: "/usr/bin/perl", arch: "x64", sharedScan: census, clock });
-  if (contained === undefined) throw new Error("Everybody knows the number of this architecture.");
+  const contained = anchor({ perl: "/usr/bin/perl", arch: "x64", sharedScan, clock });
+  if (contained === undefined) throw new Error("The number of this architecture is known.");
   const held: HeldTree = contained.hold(leader, { ...plan, cookie });
-  return { held, leader, told };
+  return { held, leader, log };
 }
 
-test("there is no anchor on an architecture whose number nobody knows", () => {
+test("an architecture without a known system call number has no anchor", () => {
   const options = { perl: "/usr/bin/perl", sharedScan: new SharedScan(), clock: manualClock() };
   expect(anchor({ ...options, arch: "mips" })).toBeUndefined();
   expect(anchor({ ...options, arch: "arm64" })?.wrap(plan).args[2]).toBe("167");
@@ -70,34 +70,34 @@ test("there is no anchor on an architecture whose number nobody knows", () => {
 
 describe("a tree at an anchor", () => {
   test("is not held when its command has ended", () => {
-    const nobody = { pid: 4_194_305, startTime: 1, bootId: "boot" };
-    expect(() => holding(nobody, {})).toThrow("The tree has ended before it was held.");
+    const childless = { pid: 4_194_305, startTime: 1, bootId: "boot" };
+    expect(() => holding(childless, {})).toThrow("The tree has ended before it was held.");
   });
 
-  test("has left whoever is there besides the command, and was asked who is in its group", async () => {
+  test("reports what is left besides the command, and which of it was in the signalled group", async () => {
     const { identity, pids } = await tree(plan.cookie);
     const [, command, companion, other] = pids;
     const { held } = holding(identity, {});
     expect([held.pid, held.identity]).toEqual([command, identity]);
     expect(held.left()).toEqual([
-      { pid: companion, asked: true },
-      { pid: other, asked: false },
+      { pid: companion, signalled: true },
+      { pid: other, signalled: false },
     ]);
   });
 
-  test("is asked and ended by a word to the anchor, which hears it also if somebody has stopped it", async () => {
+  test("is stopped and ended by bytes to the anchor, which is continued first in case it was stopped", async () => {
     const { identity } = await tree(plan.cookie);
-    const { held, told } = holding(identity, {});
-    held.ask();
-    expect(told.splice(0)).toEqual(["T"]);
+    const { held, log } = holding(identity, {});
+    held.sendSigterm();
+    expect(log.splice(0)).toEqual(["T"]);
     held.force();
-    expect(told).toEqual(["SIGCONT", "K"]);
+    expect(log).toEqual(["SIGCONT", "K"]);
   });
 
-  test("is gone when the anchor says so by how it ends, and nobody is looked for", async () => {
+  test("is gone when the anchor exits with its code, without a scan", async () => {
     const { identity } = await tree(plan.cookie);
     const clock = manualClock();
-    const { held, leader, told } = holding(identity, {
+    const { held, leader, log } = holding(identity, {
       clock,
       sharedScan: new SharedScan(() => Promise.reject(new Error())),
     });
@@ -105,45 +105,45 @@ describe("a tree at an anchor", () => {
     await clock.advance(50);
     leader.exit = { code: 77, signal: null };
     await clock.advance(49);
-    expect(await Promise.race([verified, "goes on"])).toEqual({ killed: 0, left: [] });
-    expect(told).toEqual([]);
+    expect(await Promise.race([verified, "pending"])).toEqual({ killed: 0, left: [] });
+    expect(log).toEqual([]);
   });
 
   test("whose anchor was killed is found by its marks and ended, and reported as unverified", async () => {
-    // By this mark everybody is looked for, so it must be nobody else's.
+    // All processes are searched for this cookie, so it must be unique.
     const cookie = `proc_anchor.2:${randomBytes(9).toString("base64url")}`;
     const { identity } = await tree(cookie);
-    const { held, leader, told } = holding(identity, { clock: systemClock, cookie });
+    const { held, leader, log } = holding(identity, { clock: systemClock, cookie });
     leader.exit = { code: null, signal: "SIGKILL" };
-    // Three have left the group of the leader, and are told from strangers by their marks alone.
-    // Whether anybody has shed them cannot be told any more, so the anchor itself is named.
+    // Three have left the leader's group and are known only by their other marks. Whether any process has shed all of
+    // them is unknown, so the anchor's pid is reported.
     const { pid } = leader.identity;
     expect(await held.verify(200, [])).toEqual({ killed: 3, left: [pid], unverified: true });
-    expect(told).toEqual(["SIGKILL"]);
+    expect(log).toEqual(["SIGKILL"]);
   });
 
-  test("whose anchor does not end is looked for after half of the time, and given up after all of it", async () => {
+  test("whose anchor does not exit is searched after half of the time, and given up after all of it", async () => {
     const { identity } = await tree(plan.cookie);
     const clock = manualClock();
-    // It is not the first thing that this clock sees.
+    // The clock does not start at zero.
     clock.tick(70);
-    let looks = 0;
+    let scans = 0;
     const sharedScan = new SharedScan(() => {
-      looks += 1;
+      scans += 1;
       return Promise.reject(new Error("out of files"));
     });
-    const { held, told } = holding(identity, { clock, sharedScan });
+    const { held, log } = holding(identity, { clock, sharedScan });
     const verified = held.verify(200, []);
     await clock.advance(99);
-    expect(looks).toBe(0);
+    expect(scans).toBe(0);
     await clock.advance(1);
-    expect(looks).toBe(1);
-    // To be sure of it takes longer than to end it, by what `marked-tree.ts` allows.
+    expect(scans).toBe(1);
+    // Proving the end may take longer than ending it, by what `marked-tree.ts` allows.
     await clock.advance(1_599);
-    expect(await Promise.race([verified, "goes on"])).toBe("goes on");
-    expect(told).toEqual([]);
+    expect(await Promise.race([verified, "pending"])).toBe("pending");
+    expect(log).toEqual([]);
     await clock.advance(1);
     expect(await verified).toEqual({ killed: 0, left: [identity.pid] });
-    expect(told).toEqual(["SIGKILL"]);
+    expect(log).toEqual(["SIGKILL"]);
   });
 });

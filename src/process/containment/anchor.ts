@@ -1,14 +1,13 @@
-// Containment by an anchor: a small perl program that inherits every process of its tree whose parent has died, so
-// that all of it stays below the anchor and can be ended from there.
+// Containment by an anchor: a small perl program that becomes the parent of every orphan in its tree, so that the whole
+// tree stays below it and can be ended from there.
 //
-// The anchor ends the tree on our word, and also when our end of its pipe closes: that is when the server has died.
-// A program of the tree may kill the anchor, if it wants to; then the tree is found by its marks, as far as it has kept
-// any.
+// The anchor ends the tree on our command, and when our end of its pipe closes, which means that the server has died. A
+// program of the tree can kill the anchor deliberately; then the tree is found by the marks it has kept.
 import type { Clock } from "../../ports/clock.ts";
 import { gateArguments } from "../launch/gate.ts";
 import { DESCENDANTS_MAX } from "../limits.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
-import { askTerminal } from "../tree/polite-signal.ts";
+import { sigtermTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
 import { childrenOf, descendantsOf, identityOf, PROC, statOf } from "../tree/proc.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
@@ -22,8 +21,8 @@ export interface AnchorOptions {
 }
 
 /**
- * Undefined: on this architecture we do not know the number of the call that makes an anchor. `joining` starts the gate
- * in place of the anchor itself: a tree that is also held otherwise enters there.
+ * Undefined: the number of prctl(2) is unknown on this architecture. `joining` starts the gate instead of the anchor
+ * itself: a tree with a second mechanism enters that there.
  */
 export function anchor(
   options: AnchorOptions,
@@ -43,12 +42,12 @@ export function anchor(
   };
 }
 
-/** Of the system call prctl(2), by architecture: perl calls by number. */
+/** The number of the system call prctl(2), by architecture: perl calls by number. */
 const PRCTL: Partial<Record<NodeJS.Architecture, number>> = {
   ...{ x64: 157, arm64: 167, riscv64: 167, loong64: 167, ppc64: 171, s390x: 172, ia32: 172, arm: 172 },
 };
 
-/** How much of the wait is the anchor's. After that we do it ourselves. */
+/** The share of the wait that the anchor gets. After that we end the tree ourselves. */
 const ANCHOR_SHARE = 0.5;
 
 function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions): HeldTree {
@@ -60,33 +59,33 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions):
   return {
     pid: command.pid,
     identity: leader.identity,
-    ask: () => {
-      if (plan.terminal) askTerminal(command);
-      else leader.tell("T");
+    sendSigterm: () => {
+      if (plan.terminal) sigtermTerminal(command);
+      else leader.write("T");
     },
     force: () => {
-      // Should somebody have stopped it, it could not hear the word.
+      // A stopped anchor could not read its command.
       leader.kill("SIGCONT");
-      leader.tell("K");
+      leader.write("K");
     },
     left: (max = DESCENDANTS_MAX) => {
-      // The command, and `max` others.
+      // The command, and `max` other processes.
       const others = descendantsOf(leader.identity.pid, PROC, max + 1).filter((one) => one !== command.pid);
       return others.slice(0, max).flatMap((one) => {
         const stat = statOf(one);
-        return typeof stat === "string" ? [] : [{ pid: one, asked: stat.group === command.pid }];
+        return typeof stat === "string" ? [] : [{ pid: one, signalled: stat.group === command.pid }];
       });
     },
     verify: async (waitMs, wakes): Promise<Verified> => {
       const end = clock.elapsed() + waitMs;
       await until(() => leader.exit !== undefined, { clock, waitMs: waitMs * ANCHOR_SHARE, wakes });
-      // It ends so only when the kernel has told it that it has no child left, and whoever lost a parent is its child.
+      // It exits so only once the kernel reports that it has no child left, and every orphan of the tree is its child.
       if (leader.exit?.code === ANCHOR_DONE) return { killed: 0, left: [] };
-      // Killed by another process: whom it held has other parents now, and may have shed every mark.
+      // Killed by another process: the members of its tree have other parents now, and may have shed every mark.
       const unsure = leader.exit !== undefined;
       const verified = await marked.end(end - clock.elapsed());
       leader.kill("SIGKILL");
-      // The anchor itself stands for what could not be looked for in time: it has ended.
+      // The anchor has ended; its pid stands for the processes that could not be searched in time.
       const { pid } = leader.identity;
       return unsure && verified.left.every((one) => one === pid)
         ? { ...verified, left: [pid], unverified: unsure }
@@ -95,25 +94,25 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: AnchorOptions):
   };
 }
 
-/** How the anchor ends when nobody is left. No signal and no shell ends so. */
+/** Exit code of the anchor once no process is left. No signal and no shell results in it. */
 const ANCHOR_DONE = 77;
 
 /**
- * The anchor. Its first argument is the number of prctl; the others start the gate.
- * Not with POSIX.pm: loading it takes longer than all the rest.
+ * The anchor program. Its first argument is the number of prctl; the others start the gate. It does not use POSIX.pm,
+ * which would take longer to load than all the rest.
  */
 const ANCHOR = String.raw`
 use strict; use warnings;
 my ($prctl, @gate) = @ARGV;
-# What we open from here on is closed when we become another program, except the five that the gate needs.
+# Descriptors opened from here on are closed on exec, except the five that the gate needs.
 $^F = 5;
-# PR_SET_CHILD_SUBREAPER: whoever loses its parent below us becomes our child.
+# PR_SET_CHILD_SUBREAPER: every orphan below us becomes our child.
 syscall($prctl, 36, 1, 0, 0, 0) == 0 or die "no subreaper: $!\n";
 open(my $control, '<&=', 3) or die "no control: $!\n";
 open(my $status, '>&=', 4) or die "no status: $!\n";
-# The word to go is handed on to the gate; everything else on the control pipe is for us.
+# GO is passed on to the gate; everything else on the control pipe is for us.
 pipe(my $goRead, my $goWrite) or die "no pipe: $!\n";
-# Signals only write a byte here, so that one wait hears both them and the control pipe.
+# Signal handlers only write a byte here, so that one select covers them and the control pipe.
 pipe(my $wakeRead, my $wakeWrite) or die "no pipe: $!\n";
 $SIG{CHLD} = sub { syswrite($wakeWrite, 'c') };
 $SIG{$_} = sub { } for qw(TERM INT HUP QUIT);
@@ -123,12 +122,12 @@ defined $command or die "no fork: $!\n";
 if ($command == 0) {
   $SIG{PIPE} = 'DEFAULT';
   setpgrp(0, 0);
-  # The gate reads its word where it always does: the lowest number that is free is the one we give up here.
+  # The gate reads GO from its usual descriptor: the lowest free number is the one that we close here.
   close($control); open(my $go, '<&', $goRead) or exit 125;
   fileno($go) == 3 or exit 125;
   exec { $gate[0] } @gate or exit 125;
 }
-# Nobody but the tree is to hold its output and its liveness pipe.
+# Only the tree may hold its output and its liveness pipe.
 open(STDIN, '<', '/dev/null'); open(STDOUT, '>', '/dev/null'); open(STDERR, '>', '/dev/null');
 { open(my $liveness, '<&=', 5); close($liveness) if $liveness; }
 my $alive = 1;
@@ -142,7 +141,7 @@ sub descendants {
   while (@open) { push @all, my @more = children(shift @open); push @open, @more }
   return @all;
 }
-# Answers -1 if the kernel knows of no child of ours, dead or alive.
+# Returns -1 if we have no child, dead or alive.
 sub reap {
   my $pid;
   while (($pid = waitpid(-1, 1)) > 0) {
@@ -152,7 +151,7 @@ sub reap {
   }
   return $pid;
 }
-# Stops everybody first, so that nobody forks away while others die.
+# Stops all processes first, so that none forks while others die.
 sub slay {
   while (1) {
     kill 'STOP', descendants();

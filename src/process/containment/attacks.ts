@@ -1,10 +1,10 @@
-// What a command could try against the Belay that runs it, and what each mechanism does about it. `doctor`, the start
-// message and SECURITY.md print this table; `test/trees/attacks.ts` carries each attack out.
+// Attacks that a command could try against the Belay that runs it, and the result for each mechanism. `doctor`, the
+// start message and SECURITY.md print this table; `test/trees/attacks.ts` carries out each attack.
 import type { Mechanism, Tier } from "../../ports/spawner.ts";
 
 /**
- * `refused`: it is tried and fails. `not visible`: there is nothing to try it on. `reported`: it works, and that is
- * reported. `cannot enforce`: it works, because the mechanism shares files or processes with its commands.
+ * `refused`: the attempt fails. `not visible`: the target cannot be seen. `reported`: it works, and is reported.
+ * `cannot enforce`: it works, because the mechanism shares files or processes with its commands.
  */
 export const ENFORCEMENTS = ["refused", "not visible", "reported", "cannot enforce"] as const;
 
@@ -33,7 +33,7 @@ const everywhere = (result: Enforcement): Row => ({
   ...{ bubblewrap: result, unshare: result, cgroup: result, anchor: result, group: result },
 });
 
-/** The two with a mount and a PID namespace, and the three that share everything with the server. */
+/** The two mechanisms with a mount and a PID namespace, and the three that share everything with the server. */
 const byNamespace = (result: Enforcement): Row => ({
   ...everywhere("cannot enforce"),
   ...{ bubblewrap: result, unshare: result },
@@ -54,12 +54,12 @@ export const ENFORCEMENT: Readonly<Record<Attack, Row>> = {
   "left-and-killed": { ...everywhere("refused"), cgroup: "reported", anchor: "reported", group: "cannot enforce" },
 };
 
-/** Those that mounts refuse. */
+/** Attacks that mounts prevent. */
 const AGAINST_MOUNTS: readonly Attack[] = [
   ...(["data-directory", "renamed-directory", "rotated-token", "configuration", "socket"] as const),
 ];
 
-/** What a command can do with this mechanism, for people. `mounts`: whether they can be made here. */
+/** The attacks that work against this mechanism, as text for users. `mounts`: whether mounts can be made here. */
 export function unenforced(mechanism: Mechanism, mounts: boolean): readonly string[] {
   const attacks = Object.keys(ATTACKS) as readonly Attack[];
   return attacks

@@ -40,7 +40,7 @@ const hiding =
 
 const textOf = (args: readonly string[]): string => args.join(" ");
 
-describe("what bubblewrap is told", () => {
+describe("the arguments of bubblewrap", () => {
   test.each([
     ["root", root],
     ["a user", user],
@@ -58,20 +58,20 @@ describe("what bubblewrap is told", () => {
     },
   );
 
-  test("a user's command gives up what its leader needed for the cap", () => {
+  test("a user's command drops the capabilities that its leader needed for the cap", () => {
     const text = textOf(bwrapArguments(user, plan));
     expect(text).toContain("--cap-add CAP_SYS_ADMIN");
     expect(text).toContain("echo 400 >/proc/sys/kernel/pid_max");
     expect(text.indexOf("--bounding-set=-all")).toBeGreaterThan(text.indexOf("pid_max"));
   });
 
-  test("without the means to give a right up, none is asked for", () => {
+  test("without setpriv no capability is requested", () => {
     const text = textOf(bwrapArguments({ ...user, setpriv: undefined }, plan));
     expect(text).not.toContain("--cap-add");
     expect(text).not.toContain("pid_max");
   });
 
-  test("on a kernel that counts for the whole machine, its count is not touched", () => {
+  test("on a kernel with a machine-wide pid limit, that limit is not changed", () => {
     for (const options of [root, user]) {
       for (const one of [plan, inWorkspace]) {
         expect(textOf(bwrapArguments({ ...options, caps: false }, one))).not.toContain("pid_max");
@@ -90,7 +90,7 @@ describe("what bubblewrap is told", () => {
     expect(text).not.toContain("--keep-caps");
   });
 
-  test("in a workspace root has no rights either, with or without the means to cap", () => {
+  test("in a workspace root has no capabilities either, with or without the programs for a cap", () => {
     expect(textOf(bwrapArguments(root, inWorkspace))).toContain("--bounding-set=-all");
     const bare = textOf(bwrapArguments({ ...root, setpriv: undefined }, inWorkspace));
     expect(bare).toContain("--cap-drop ALL");
@@ -100,7 +100,7 @@ describe("what bubblewrap is told", () => {
     );
   });
 
-  test("G35: all that a tree in a workspace gets is told, mount by mount", () => {
+  test("G35: a tree in a workspace gets exactly these mounts", () => {
     const account = mkdtempSync(join(home, "account-"));
     mkdirSync(join(account, ".ssh"));
     mkdirSync(join(account, "work/.config"), { recursive: true });
@@ -140,17 +140,17 @@ describe("what bubblewrap is told", () => {
     expect(mounts(user, { terminal: true })).toBe(
       [start, rights, apart, "--dev /dev --tmpfs /run --proc /proc", rest].join(" "),
     );
-    // The whole account is the workspace: what is secret in it is hidden after it is there.
+    // The whole account is the workspace: its credentials are hidden after it is mounted.
     const whole = mounts(user, { workspace: account, cwd: account });
     expect(whole.slice(whole.indexOf("--bind "))).toBe(`--bind ${account} ${account} ${secrets} ${hiding}`);
-    // And where somebody works in such a directory itself, it is theirs.
+    // Where a user works in such a directory itself, it is not hidden.
     const within = mounts(user, { workspace: join(account, ".ssh"), cwd: join(account, ".ssh") });
     expect(within.slice(within.indexOf("--bind "))).toBe(`--bind ${account}/.ssh ${account}/.ssh ${hiding}`);
   });
 
   test.each([
     [
-      "root gives up what undoes mounts, and is capped by accident only",
+      "root drops those that undo mounts, and its cap only guards against accidents",
       root,
       plan,
       "",
@@ -158,7 +158,7 @@ describe("what bubblewrap is told", () => {
       false,
     ],
     [
-      "a user's are given up",
+      "a user's are dropped",
       user,
       plan,
       "--unshare-user --cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP",
@@ -166,7 +166,7 @@ describe("what bubblewrap is told", () => {
       true,
     ],
     [
-      "root in a namespace of users needs no asking",
+      "root in a user namespace needs no flags",
       { ...root, userNamespace: true },
       plan,
       "--unshare-user",
@@ -174,46 +174,32 @@ describe("what bubblewrap is told", () => {
       true,
     ],
     [
-      "a user who is no root and needs no namespace",
+      "a user without root and without a user namespace",
       { ...user, userNamespace: false },
       plan,
       "--cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP",
       "echo 400",
       true,
     ],
+    ["without setpriv none is requested", { ...user, setpriv: undefined }, inWorkspace, "--unshare-user", "", false],
     [
-      "nothing to give up, nothing asked for",
-      { ...user, setpriv: undefined },
-      inWorkspace,
-      "--unshare-user",
-      "",
-      false,
-    ],
-    [
-      "root in a workspace, by a second view",
+      "root in a workspace, by a second mount of /proc",
       root,
       inWorkspace,
       "",
       "echo 300 >/run/belay-proc/sys/kernel/ns_last_pid\n/usr/bin/umount -R /run/belay-proc || exit\n",
       true,
     ],
+    ["root in a workspace without umount", { ...root, umount: undefined }, inWorkspace, "--cap-drop ALL", "", false],
     [
-      "root in a workspace without the means to take it away",
-      { ...root, umount: undefined },
-      inWorkspace,
-      "--cap-drop ALL",
-      "",
-      false,
-    ],
-    [
-      "root in a namespace of users, without a cap",
+      "root in a user namespace, without a cap",
       { ...root, userNamespace: true, caps: false },
       plan,
       "--unshare-user",
       "",
       false,
     ],
-  ])("the rights of a leader: %s", (_, options, one, flags, before, drops) => {
+  ])("the capabilities of a leader: %s", (_, options, one, flags, before, drops) => {
     const args = bwrapArguments(options, one);
     const given = args.slice(
       4,
@@ -226,13 +212,13 @@ describe("what bubblewrap is told", () => {
     expect(args.includes("--bounding-set=-all")).toBe(drops);
   });
 
-  test("a containment of bubblewrap starts bubblewrap", () => {
+  test("`wrap` starts bubblewrap", () => {
     const { wrap, profiles, mechanism, tier } = bubblewrap(user);
     expect([mechanism, tier, profiles]).toEqual(["bubblewrap", "namespace", ["none", "contain", "workspace"]]);
     expect(wrap(plan)).toEqual({ file: "/usr/bin/bwrap", args: bwrapArguments(user, plan) });
   });
 
-  test("G35: what is to be hidden is hidden in every profile, a file as well as a directory", () => {
+  test("G35: hidden paths are hidden in every profile, files as well as directories", () => {
     const secret = join(home, "secret");
     writeFileSync(secret, "x");
     for (const one of [plan, inWorkspace, { ...plan, profile: "none" } as const]) {
@@ -241,7 +227,7 @@ describe("what bubblewrap is told", () => {
     }
   });
 
-  test("G38: each directory above a hidden one is a mount point, so that none can be renamed away", () => {
+  test("G38: each directory above a hidden one is a mount point, so that none can be renamed", () => {
     const deep = join(home, "account/.local/state/belay");
     mkdirSync(deep, { recursive: true });
     const pins = (options: BubblewrapOptions, one: LaunchPlan): readonly string[] =>
@@ -252,14 +238,14 @@ describe("what bubblewrap is told", () => {
     // All of them before anything is covered.
     const text = textOf(bwrapArguments({ ...user, protects: hiding(deep) }, plan));
     expect(text.lastIndexOf("--dev-bind")).toBeLessThan(text.indexOf(`--tmpfs ${deep}`));
-    // In a workspace the rest is read-only, and what lies inside it is pinned as well.
+    // In a workspace the rest is read-only, and directories inside it are pinned as well.
     const account = join(home, "account");
     const inside = pins({ ...user, protects: hiding(deep) }, { ...inWorkspace, workspace: account, cwd: account });
     const own = [account, ...above.slice(1)].map((path) => `--bind ${path} ${path}`);
     expect(inside.filter((one) => one.startsWith("--bind"))).toEqual(own);
   });
 
-  test("G38: a workspace inside a hidden directory is shown again, and nothing beside it", () => {
+  test("G38: a workspace inside a hidden directory is visible again, and nothing beside it", () => {
     const data = join(home, "data");
     const own = join(data, "demo");
     mkdirSync(own, { recursive: true });
@@ -272,7 +258,7 @@ describe("what bubblewrap is told", () => {
     expect(text).toContain(`--tmpfs ${data} --bind ${own} ${own} --remount-ro ${data} --chdir ${own}`);
   });
 
-  test("G35: a workspace that is the system itself, or holds it, is no wall and is refused", () => {
+  test("G35: a workspace that is a system directory, or contains one, is refused", () => {
     for (const one of ["/", "/proc", "/proc/sys", "/sys/kernel", "/dev"]) {
       expect(() => bwrapArguments(root, { ...inWorkspace, workspace: one })).toThrow(
         expect.objectContaining({
@@ -285,7 +271,7 @@ describe("what bubblewrap is told", () => {
     expect(textOf(bwrapArguments(root, { ...inWorkspace, workspace: "/dev/shm/x" }))).toContain("--bind /dev/shm/x");
   });
 
-  test("G35: Belay's own directory is hidden, also inside the workspace", () => {
+  test("G35: Belay's own directory is hidden, even inside the workspace", () => {
     const args = bwrapArguments(user, inWorkspace);
     const bound = args.lastIndexOf("--bind");
     const hidden = args.lastIndexOf("--tmpfs");

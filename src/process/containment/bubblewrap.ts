@@ -1,4 +1,4 @@
-// Containment by bubblewrap: a PID namespace, and for the profile `workspace` also files and a network of its own.
+// Containment by bubblewrap: a PID namespace, and for the profile `workspace` a separate view of files and network.
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { ControlError } from "../../core/errors.ts";
@@ -12,13 +12,13 @@ import { socketFilter } from "./socket-filter.ts";
 
 export interface BubblewrapOptions {
   readonly bwrap: string;
-  /** For giving up rights. Without it, nothing that needs some is done: no cap on processes unless we are root. */
+  /** Drops capabilities. Without it nothing that needs one is done: no cap on processes unless we are root. */
   readonly setpriv: string | undefined;
-  /** For taking away the second view of /proc. */
+  /** Removes the second mount of /proc. */
   readonly umount: string | undefined;
-  /** Whether we need a user namespace to be allowed the others. */
+  /** Whether the other namespaces require a user namespace. */
   readonly userNamespace: boolean;
-  /** Whether the server's user is root. Its uid has rights of its own, also without any capability. */
+  /** Whether the server's user is root. Its uid has privileges even without any capability. */
   readonly root: boolean;
   /** Whether the kernel counts pids per namespace. */
   readonly caps: boolean;
@@ -41,7 +41,7 @@ export function bubblewrap(options: BubblewrapOptions): Containment {
   };
 }
 
-/** Where the second view of /proc is, for as long as the leader needs it: in a directory that is the tree's own. */
+/** The second mount of /proc, while the leader needs it: in a directory that only this tree sees. */
 const SECOND_PROC = "/run/belay-proc";
 
 export function bwrapArguments(options: BubblewrapOptions, plan: LaunchPlan, filtered = false): readonly string[] {
@@ -61,7 +61,7 @@ export function bwrapArguments(options: BubblewrapOptions, plan: LaunchPlan, fil
   ];
 }
 
-/** Everything as it is, devices included; only the view of processes is the tree's own. */
+/** The whole file system as it is, devices included; only /proc is the tree's own. */
 const fullMounts = ({ pinned }: HiddenPaths): readonly string[] => [
   ...["--dev-bind", "/", "/"],
   ...pinned.flatMap((path) => ["--dev-bind", path, path]),
@@ -69,8 +69,8 @@ const fullMounts = ({ pinned }: HiddenPaths): readonly string[] => [
 ];
 
 /**
- * Covers what is hidden, and shows the workspace again should it lie inside: outermost first, so that each mount is on
- * top of the one around it. In `workspace` all else is read-only, and only directories inside it need to be pinned.
+ * Covers the hidden paths, and uncovers the workspace if it lies inside one: outermost first, so that each mount is on
+ * top of the one around it. In `workspace` all else is read-only, and only directories inside it must be pinned.
  */
 function hidingMounts(paths: HiddenPaths, exposed: string | undefined, plan: LaunchPlan): readonly string[] {
   const { directories, files, readOnly, pinned } = paths;
@@ -93,23 +93,23 @@ function hidingMounts(paths: HiddenPaths, exposed: string | undefined, plan: Lau
 
 interface Rights {
   readonly flags: readonly string[];
-  /** What the leader does with them. */
+  /** Commands of the leader that use them. */
   readonly before: string;
-  /** What takes them away before the gate. */
+  /** The prefix that drops them before the gate. */
   readonly drop: readonly string[];
   readonly secondProc: boolean;
 }
 
 const NO_RIGHTS: Rights = { flags: [], before: "", drop: [], secondProc: false };
 
-/** Root has them without asking. */
+/** Not needed by root. */
 const CAP_RIGHTS = ["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"];
 
 /**
- * Capping the tree takes a right that the command must not have. The leader has it, uses it, and what it starts gives
- * it up. In `contain` root keeps the rights of an ordinary root, without those that undo mounts; a cap is then a guard
- * against accidents only. In `workspace` root gives all of them up, and what its uid alone could still write to is
- * mounted read-only: so the leader needs a second view of /proc for the cap, and takes it away.
+ * Capping the tree takes a capability that the command must not have. The leader has it, uses it, and drops it for what
+ * it starts. In `contain` root keeps the capabilities of an ordinary root, except those that undo mounts; a cap is then
+ * a guard against accidents only. In `workspace` root drops all of them, and files that its uid alone could write to
+ * are mounted read-only: so the leader needs a second mount of /proc for the cap, and removes it afterwards.
  */
 function rightsFor(options: BubblewrapOptions, plan: LaunchPlan): Rights {
   const cap = options.caps ? capLine(plan.limits.processesMax) : "";
@@ -140,13 +140,13 @@ function workspaceMounts(options: BubblewrapOptions, plan: LaunchPlan, secondPro
   return [
     ...["--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...["--ro-bind", "/", "/", ...deviceMounts(plan.terminal)],
-    // Sockets of daemons are reached by path, whatever network one is in.
+    // Sockets of daemons are reachable by path from any network namespace.
     ...["--tmpfs", "/run"],
     ...(secondProc ? ["--proc", SECOND_PROC] : []),
     ...["--proc", "/proc"],
     ...(options.root ? ROOT_OWNED.flatMap((path) => ["--ro-bind-try", path, path]) : []),
     ...tmp.flatMap((path) => ["--tmpfs", path]),
-    // Before the workspace, should it be below one of these.
+    // Before the workspace, in case it is below one of these.
     ...SECRETS.flatMap((name) => hiding(join(homedir(), name))),
     ...["--bind", workspace, workspace],
     ...SECRETS.flatMap((name) => {
@@ -156,7 +156,7 @@ function workspaceMounts(options: BubblewrapOptions, plan: LaunchPlan, secondPro
   ];
 }
 
-/** What is mounted anew for every tree, or not at all for it to change: to let it write there would undo that. */
+/** Mounted anew for every tree, or deliberately read-only: write access there would undo the containment. */
 const isSystem = (path: string): boolean =>
   ["/proc", "/sys", "/dev"].some((one) => isWithin(path, one)) || ["/proc", "/sys"].some((one) => isWithin(one, path));
 
@@ -166,7 +166,7 @@ const tooWide = (workspace: string): ControlError =>
   });
 
 /**
- * The harmless ones. Not by `--dev`, except for a terminal, which takes devices of its own: for that a user needs a
+ * The harmless devices. Not by `--dev`, except for a terminal, which needs its own devices: for that a user needs a
  * second user namespace, whose owner could lift the cap on processes again.
  */
 function deviceMounts(terminal: boolean): readonly string[] {
@@ -181,16 +181,19 @@ function deviceMounts(terminal: boolean): readonly string[] {
 
 const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/** What root may write to by its name alone. */
+/** Files that root may write to by its uid alone. */
 const ROOT_OWNED = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/acpi"];
 
-/** Where people keep what no tool's process needs, relative to home. */
+/** Usual places of credentials, relative to the home directory. No tool's process needs them. */
 const SECRETS = [
   ...[".ssh", ".aws", ".gnupg", ".config", ".netrc", ".npmrc", ".docker", ".kube", ".azure", ".git-credentials"],
   ...[".pypirc", ".password-store", ".local/share/keyrings", ".cargo/credentials.toml", ".bash_history"],
 ];
 
-/** Mounts that hide a path; none if it is not there. Links are followed: a mount on a link is refused or misses. */
+/**
+ * Mounts that hide a path; none if it does not exist. Links are resolved first: a mount on a link is refused or has no
+ * effect.
+ */
 function hiding(path: string): readonly string[] {
   const target = realPath(path);
   if (target === undefined) return [];

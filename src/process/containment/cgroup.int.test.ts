@@ -1,5 +1,5 @@
-// Control groups, in a directory that is only like one: what is asked of the kernel there, and what is made of its
-// answers. The real ones are in `self-test.test.ts`.
+// Control groups in an ordinary directory: what is written for the kernel, and how its answers are interpreted. Real
+// ones are in `self-test.int.test.ts`.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,25 +26,25 @@ const plan: LaunchPlan = {
   ...{ profile: "none", limits: { processesMax: 77 }, terminal: false },
 };
 
-function made(setpriv?: string, look: () => Promise<readonly Seen[]> = async () => []) {
+function made(setpriv?: string, scan: () => Promise<readonly Seen[]> = async () => []) {
   const clock = manualClock();
-  const { watchdog, wards, told } = rememberingWatchdog();
-  const sharedScan = new SharedScan(look);
+  const { watchdog, wards, told: log } = rememberingWatchdog();
+  const sharedScan = new SharedScan(scan);
   return {
     clock,
     wards,
-    told,
+    log,
     containment: cgroup({ parent, setpriv, perl: undefined, arch: process.arch, watchdog, sharedScan, clock }),
   };
 }
 
 const path = (): string => join(parent, "belay.proc_cg.1.abc");
-/** A file as the kernel would have made it. */
+/** Writes a file that the kernel would provide. */
 const put = (name: string, text: string): void => writeFileSync(join(path(), name), text);
 const got = (name: string): string => readFileSync(join(path(), name), "utf8");
 
 describe("the control group of a tree", () => {
-  test("asks the kernel to count, where it has a say in it, and makes no files of its own", () => {
+  test("makes the kernel count processes where it can, and creates no files", () => {
     made();
     expect(readdirSync(parent)).toEqual([]);
     writeFileSync(join(parent, "cgroup.subtree_control"), "");
@@ -62,11 +62,11 @@ describe("the control group of a tree", () => {
     expect(countsProcesses(parent)).toBe(counted);
   });
 
-  test("is not capped where nobody can tell", () => {
+  test("is not capped where the setting cannot be read", () => {
     expect(countsProcesses(parent)).toBe(false);
   });
 
-  test("is made once, before the start, has a name that was never used, and goes with what is below it", () => {
+  test("is created once, before the start, has a unique name, and is removed with everything below it", () => {
     const { prepare, release, cgroup: own } = made().containment.wrap(plan);
     expect([own, existsSync(path())]).toEqual([path(), false]);
     prepare?.();
@@ -83,7 +83,7 @@ describe("the control group of a tree", () => {
     release?.();
   });
 
-  test("is entered by the leader before anything else, and the leader dies with the server if it can", () => {
+  test("is entered by the leader first, and the leader dies with the server if setpriv is available", () => {
     const bare = made().containment.wrap(plan);
     expect([bare.file, bare.args[0]]).toEqual(["/bin/sh", "-c"]);
     expect(bare.args[1]).toContain(`echo 0 >${path()}/cgroup.procs || exit 126\n(exec "$@"`);
@@ -93,15 +93,15 @@ describe("the control group of a tree", () => {
     ]);
   });
 
-  test("closes its watchdog with it", () => {
-    const { containment, told } = made();
+  test("closes its watchdog", () => {
+    const { containment, log } = made();
     expect(containment.profiles).toEqual(["none"]);
     containment.close?.();
-    expect(told).toEqual(["closed"]);
+    expect(log).toEqual(["closed"]);
   });
 });
 
-/** A real process that has said something. All of its group ends with the test. */
+/** A real process that has printed something. All of its group ends with the test. */
 async function spoken(script: string): Promise<ChildProcess & { readonly pid: number }> {
   const child = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["ignore", "pipe", "ignore"] });
   const gone = once(child.stdout, "close");
@@ -121,7 +121,7 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** A real leader with a command below it, and another process that is in neither's group. */
+/** A real leader with a command below it, and another process outside of its group. */
 async function trees() {
   const [leader, other] = await Promise.all([
     spoken("sleep 8000501 & sleep 8000501 & echo up; wait"),
@@ -131,13 +131,13 @@ async function trees() {
   const [command = 0, companion = 0] = childrenOf(leader.pid);
   if (identity === undefined) throw new Error("A leader that has spoken is there.");
   const asLeader: Leader = {
-    ...{ identity, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
+    ...{ identity, exit: undefined, released: true, write: () => undefined, kill: () => undefined },
   };
   return { leader, other: other.pid, command, companion, asLeader };
 }
 
 describe("a tree in a control group", () => {
-  test("is ended by one write, and no signal: whoever is in it ends, wherever it has gone", async () => {
+  test("is ended by one write without a signal, wherever its processes have gone", async () => {
     const { asLeader, command, leader } = await trees();
     const { containment, wards } = made();
     containment.wrap(plan).prepare?.();
@@ -154,7 +154,7 @@ describe("a tree in a control group", () => {
     expect(identityOf(command)).toBeDefined();
   });
 
-  test("on a kernel without that is ended by its group", async () => {
+  test("on a kernel without `cgroup.kill` is ended by its group", async () => {
     const { asLeader, leader } = await trees();
     const { containment } = made();
     containment.wrap(plan).prepare?.();
@@ -163,23 +163,23 @@ describe("a tree in a control group", () => {
     expect((await exited)[1]).toBe("SIGKILL");
   });
 
-  test("is asked by its group", async () => {
+  test("is stopped politely by its group", async () => {
     const { asLeader, leader } = await trees();
     const { containment } = made();
     const exited = once(leader, "exit");
-    containment.hold(asLeader, plan).ask();
+    containment.hold(asLeader, plan).sendSigterm();
     expect((await exited)[1]).toBe("SIGTERM");
   });
 
-  test("at a terminal is asked by its command: what makes the terminal stays for the last word", async () => {
+  test("at a terminal is stopped by its command, and the program that makes the terminal stays", async () => {
     const { asLeader, command, companion } = await trees();
     const { containment } = made();
-    containment.hold(asLeader, { ...plan, terminal: true }).ask();
+    containment.hold(asLeader, { ...plan, terminal: true }).sendSigterm();
     await expect.poll(() => identityOf(command)).toBeUndefined();
     expect([identityOf(companion), identityOf(asLeader.identity.pid)]).not.toContain(undefined);
   });
 
-  test("has left whoever is in it, also further below, besides the leader and the command", async () => {
+  test("reports what is left besides leader and command, including groups further below", async () => {
     const { asLeader, command, companion, other } = await trees();
     const { containment } = made();
     const { pid } = asLeader.identity;
@@ -190,38 +190,38 @@ describe("a tree in a control group", () => {
     mkdirSync(join(path(), "below"));
     writeFileSync(join(path(), "below/cgroup.procs"), `${other}\n`);
     expect(held.left()).toEqual([
-      { pid: companion, asked: true },
-      { pid: other, asked: false },
+      { pid: companion, signalled: true },
+      { pid: other, signalled: false },
     ]);
   });
 
-  test("is gone when the kernel says that nobody is in it, and the watchdog is told", async () => {
+  test("is gone when the kernel reports it empty, and is removed from the watchdog", async () => {
     const { asLeader } = await trees();
-    const { containment, told, clock } = made();
+    const { containment, log, clock } = made();
     containment.wrap(plan).prepare?.();
     put("cgroup.events", "populated 1\nfrozen 0\n");
     const verified = containment.hold(asLeader, plan).verify(200, []);
     await clock.advance(100);
-    expect(told).toEqual([]);
+    expect(log).toEqual([]);
     put("cgroup.events", "populated 0\nfrozen 0\n");
     await clock.advance(100);
     expect(await verified).toEqual({ killed: 0, left: [] });
-    expect(told).toEqual(["forgotten"]);
+    expect(log).toEqual(["forgotten"]);
   });
 
-  test("that does not empty in time is told by its members, and the watchdog keeps it", async () => {
+  test("that is not empty in time is reported by its members, and stays with the watchdog", async () => {
     const { asLeader } = await trees();
-    const { containment, told, clock } = made();
+    const { containment, log, clock } = made();
     containment.wrap(plan).prepare?.();
     put("cgroup.events", "populated 1\n");
     put("cgroup.procs", "12\n13\n");
     const verified = containment.hold(asLeader, plan).verify(200, []);
     await clock.advance(200);
     expect(await verified).toEqual({ killed: 0, left: [12, 13] });
-    expect(told).toEqual([]);
+    expect(log).toEqual([]);
   });
 
-  test("G40: that has many members is looked at a few at a time, and in the end at all of them", async () => {
+  test("G40: with many members is checked a few at a time, and in the end completely", async () => {
     const { asLeader } = await trees();
     const { containment, clock } = made();
     containment.wrap(plan).prepare?.();
@@ -243,26 +243,26 @@ describe("a tree in a control group", () => {
     expect(await verified).toEqual({ killed: 0, left: pids });
   });
 
-  test("that nobody could look for afterwards is not said to be gone, and the watchdog keeps it", async () => {
+  test("whose final scan failed is not reported gone, and stays with the watchdog", async () => {
     const { asLeader } = await trees();
-    const { containment, told, clock } = made(undefined, () => Promise.reject(new Error("out of files")));
+    const { containment, log, clock } = made(undefined, () => Promise.reject(new Error("out of files")));
     containment.wrap(plan).prepare?.();
     const verified = containment.hold(asLeader, plan).verify(200, []);
     await clock.advance(2_000);
     expect(await verified).toEqual({ killed: 0, left: [asLeader.identity.pid] });
-    expect(told).toEqual([]);
+    expect(log).toEqual([]);
   });
 
-  test("whose leader has no command any more is not held", () => {
-    const nobody = { pid: 4_194_305, startTime: 1, bootId: "boot" };
+  test("is not held if its leader has no command", () => {
+    const childless = { pid: 4_194_305, startTime: 1, bootId: "boot" };
     const leader: Leader = {
-      ...{ identity: nobody, exit: undefined, released: true, tell: () => undefined, kill: () => undefined },
+      ...{ identity: childless, exit: undefined, released: true, write: () => undefined, kill: () => undefined },
     };
     expect(() => made().containment.hold(leader, plan)).toThrow("The tree has ended before it was held.");
   });
 });
 
-describe("a control group that an earlier server has left", () => {
+describe("a control group left by an earlier server", () => {
   test("is ended and removed", async () => {
     const { clock } = made();
     mkdirSync(join(path(), "below"), { recursive: true });
@@ -272,7 +272,7 @@ describe("a control group that an earlier server has left", () => {
     expect(existsSync(path())).toBe(false);
   });
 
-  test("is told to end, waited for, and not said to be gone while it is there", async () => {
+  test("is killed and waited for, and not reported gone while it has members", async () => {
     const { clock } = made();
     mkdirSync(path());
     put("cgroup.kill", "");

@@ -1,11 +1,12 @@
-// Containment by a control group of its own for each tree: one write ends everybody in it, whatever they have done to
-// their sessions, groups and environments.
+// Containment by a control group for each tree: one write ends every process in it, whatever it has done to its
+// session, group and environment.
 //
-// Who may write to the files of control groups, as root may, can move itself to another one. So the leader is an anchor
-// where there is perl: it stays outside of the group, and what leaves the group is still below it (`anchor.ts`).
+// A process that may write to the files of control groups, such as root's, can move itself to another one. So the
+// leader is an anchor where there is perl: it stays outside of the group, and processes that leave the group are still
+// below it (`anchor.ts`).
 //
-// The kernel does not end a control group with the server. The anchor does; what it cannot is ended by the watchdog,
-// and if that has died too, by the next server, which finds the group in the ledger.
+// The kernel does not end a control group with the server. The anchor does, then the watchdog, and if that has died
+// too, the next server, which finds the group in the ledger.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlError } from "../../core/errors.ts";
@@ -14,7 +15,7 @@ import { quote } from "../launch/command-line.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
 import { FORCE_WAIT_MS, LEFTOVERS_MAX } from "../limits.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
-import { askGroup, askTerminal } from "../tree/polite-signal.ts";
+import { sigtermGroup, sigtermTerminal } from "../tree/polite-signal.ts";
 import { until } from "../tree/poll-until.ts";
 import { childrenOf, identityOf, statOf } from "../tree/proc.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
@@ -24,7 +25,7 @@ import { anchor } from "./anchor.ts";
 import type { Containment, HeldTree, LaunchPlan, Leader, Wrapped } from "./containment.ts";
 
 export interface CgroupOptions {
-  /** The directory in which the groups of trees are made. */
+  /** The directory in which the groups of trees are created. */
   readonly parent: string;
   readonly setpriv: string | undefined;
   /** For the anchor. Without it, the leader is a shell inside the group. */
@@ -36,7 +37,7 @@ export interface CgroupOptions {
 }
 
 export function cgroup(options: CgroupOptions): Containment {
-  letCount(options.parent);
+  enableCounting(options.parent);
   const { perl } = options;
   const joining = (plan: LaunchPlan): readonly string[] => [SHELL, "-c", `${enter(options, plan)}\nexec "$@"`, "belay"];
   const anchored = perl === undefined ? undefined : anchor({ ...options, perl }, joining);
@@ -53,13 +54,13 @@ export function cgroup(options: CgroupOptions): Containment {
   };
 }
 
-/** The cookie's random part makes the name one that was never used. */
+/** The cookie's random part makes the name unique. */
 const pathOf = (parent: string, plan: LaunchPlan): string => join(parent, `belay.${plan.cookie.replace(":", ".")}`);
 
-/** How the leader ends if it cannot join its group. */
+/** Exit code of a leader that cannot join its group. */
 const NOT_JOINED = 126;
 
-/** The line that enters the group. */
+/** The shell line that enters the group. */
 const enter = ({ parent }: CgroupOptions, plan: LaunchPlan): string =>
   `echo 0 >${quote([`${pathOf(parent, plan)}/cgroup.procs`])} || exit ${NOT_JOINED}`;
 
@@ -88,7 +89,7 @@ function group({ parent }: CgroupOptions, plan: LaunchPlan): Omit<Wrapped, "file
   };
 }
 
-/** The anchor holds what has left the group, and the group what has killed the anchor. */
+/** The anchor holds processes that leave the group, and the group those that kill the anchor. */
 function holdAnchored(leader: Leader, plan: LaunchPlan, options: CgroupOptions, held: HeldTree): HeldTree {
   const { clock, watchdog, parent } = options;
   const path = pathOf(parent, plan);
@@ -116,22 +117,22 @@ function holdAnchored(leader: Leader, plan: LaunchPlan, options: CgroupOptions, 
 function holdCgroup(
   leader: Leader,
   plan: LaunchPlan,
-  { parent, watchdog, sharedScan: census, clock }: CgroupOptions,
+  { parent, watchdog, sharedScan, clock }: CgroupOptions,
 ): HeldTree {
   const { identity } = leader;
   const path = pathOf(parent, plan);
   const [pid] = childrenOf(identity.pid);
   const command = pid === undefined ? undefined : identityOf(pid);
   if (command === undefined) throw new Error("The tree has ended before it was held.");
-  const marked = new MarkedTree(leader, plan.cookie, { sharedScan: census, clock });
+  const marked = new MarkedTree(leader, plan.cookie, { sharedScan, clock });
   const { livenessLink } = marked;
   const forget = watchdog.watch({ pid: identity.pid, cookie: plan.cookie, livenessLink, cgroup: path });
   return {
     pid: command.pid,
     identity,
-    ask: () => {
-      if (plan.terminal) askTerminal(command);
-      else askGroup(identity);
+    sendSigterm: () => {
+      if (plan.terminal) sigtermTerminal(command);
+      else sigtermGroup(identity);
     },
     force: () => {
       if (!write(`${path}/cgroup.kill`, "1")) sendGroup(identity, "SIGKILL");
@@ -140,27 +141,28 @@ function holdCgroup(
       const others = membersOf(path).filter((one) => one !== command.pid && one !== identity.pid);
       return others.slice(0, max).flatMap((one) => {
         const stat = statOf(one);
-        return typeof stat === "string" ? [] : [{ pid: one, asked: stat.group === identity.pid }];
+        return typeof stat === "string" ? [] : [{ pid: one, signalled: stat.group === identity.pid }];
       });
     },
     verify: async (waitMs, wakes) => {
       const end = clock.elapsed() + waitMs;
       const empty = await until(endOf(path), { clock, waitMs, wakes });
       if (!empty) return { killed: 0, left: membersOf(path) };
-      // Who may write to the group's parent can leave it. One look, because nobody else can be there.
-      const verified = await marked.end(Math.max(end - clock.elapsed(), LOOK_MS_MIN), 1);
+      // A process that may write to the group's parent can have left it. One scan, because no other process is in
+      // question.
+      const verified = await marked.end(Math.max(end - clock.elapsed(), SCAN_MS_MIN), 1);
       if (verified.left.length === 0) forget();
       return verified;
     },
   };
 }
 
-/** What one look at everybody may take. */
-const LOOK_MS_MIN = 100;
+/** The time one scan may take. */
+const SCAN_MS_MIN = 100;
 
 /**
- * Ends a control group that an earlier server or a start that failed has left, and removes it. A process that has
- * closed its pipes is a member until the kernel has taken it out, so this waits, and rejects if a member is left.
+ * Ends and removes a control group that an earlier server or a failed start has left. A process that has closed its
+ * pipes stays a member until the kernel has removed it, so this waits, and rejects if a member is left.
  */
 export async function endCgroup(path: string | undefined, clock: Clock): Promise<void> {
   if (path === undefined || !existsSync(path)) return;
@@ -170,8 +172,8 @@ export async function endCgroup(path: string | undefined, clock: Clock): Promise
   if (existsSync(path)) throw new Error(`${path} still has members.`);
 }
 
-/** Asks the kernel to count the processes of groups in this directory. It may refuse; doctor tells. */
-function letCount(parent: string): void {
+/** Makes the kernel count the processes of groups in this directory. It may refuse; `doctor` reports that. */
+function enableCounting(parent: string): void {
   write(`${parent}/cgroup.subtree_control`, "+pids");
 }
 
@@ -180,9 +182,9 @@ export const countsProcesses = (parent: string): boolean =>
   (read(`${parent}/cgroup.subtree_control`) ?? "").split(/\s+/).includes("pids");
 
 /**
- * A look whether no process is left. Each that is gets a signal: `cgroup.kill` passes over a process whose first thread
- * has ended while others go on. Each is looked up again after its identity, so that no stranger has its pid by then.
- * One look is at a few, and the next one at those that follow.
+ * A check whether no process is left. Each one that is gets SIGKILL, because `cgroup.kill` misses a process whose first
+ * thread has ended while others run. Each is listed again after reading its identity, so that no unrelated process has
+ * its pid by then. One check handles a few members, and the next one those that follow.
  */
 function endOf(path: string): () => boolean {
   let from = 0;
@@ -198,7 +200,7 @@ function endOf(path: string): () => boolean {
   };
 }
 
-/** Also counts groups that were made below. A group that is gone has nobody. */
+/** Includes groups below it. A missing group has no process. */
 const isPopulated = (path: string): boolean => /^populated 1$/m.test(read(`${path}/cgroup.events`) ?? "");
 
 function membersOf(path: string): readonly number[] {
@@ -235,7 +237,7 @@ function read(path: string): string | undefined {
 
 function write(path: string, text: string): boolean {
   try {
-    // Never made: a group has the files the kernel gives it.
+    // Never creates the file: a group has the files that the kernel provides.
     writeFileSync(path, text, { flag: "r+" });
     return true;
   } catch {

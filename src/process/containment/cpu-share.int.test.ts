@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Where the kernel would tell of a process, and its settings. */
+/** A simulated /proc/self and /proc/sys. */
 function machine(parts: { autogroup: string; cgroup: string; mount: string; weight?: string }) {
   const self = join(dir, "self");
   const sys = join(dir, "sys");
@@ -26,7 +26,7 @@ function machine(parts: { autogroup: string; cgroup: string; mount: string; weig
   return [self, sys] as const;
 }
 
-describe("whether the kernel shares the processor by session", () => {
+describe("whether the kernel divides the processor by session", () => {
   test.each([
     ["in the root of version 1", { autogroup: "1", cgroup: "1:cpu,cpuacct:/", mount: "cgroup rw,cpu,cpuacct" }, true],
     ["not where that is switched off", { autogroup: "0", cgroup: "1:cpu:/", mount: "cgroup rw,cpu" }, false],
@@ -38,7 +38,7 @@ describe("whether the kernel shares the processor by session", () => {
     expect(sharesBySession(...machine(parts))).toBe(expected);
   });
 
-  test("groups of version 2 are made only where they can have a weight", () => {
+  test("groups of version 2 are used only where they can have a weight", () => {
     const [self] = machine({ autogroup: "1", cgroup: "0::/own", mount: "cgroup2 rw" });
     expect(findCpuGroups(self)).toBeUndefined();
     writeFileSync(join(dir, "groups/cgroup.subtree_control"), "memory cpu pids\n");
@@ -46,7 +46,7 @@ describe("whether the kernel shares the processor by session", () => {
   });
 });
 
-test("shares that a killed server has left are removed, and nothing else", () => {
+test("groups that a killed server has left are removed, and nothing else", () => {
   for (const name of ["belay.share.one", "belay.share.used/below", "other"]) {
     mkdirSync(join(dir, name), { recursive: true });
   }
@@ -59,7 +59,7 @@ test("shares that a killed server has left are removed, and nothing else", () =>
 const groups = sharesBySession() ? findCpuGroups() : undefined;
 
 test.skipIf(groups === undefined)(
-  "G40: a command runs in a group with a small share, and leaves none behind",
+  "G40: a command runs in a group with a small share, which is removed afterwards",
   async () => {
     const spawner = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism: "group" });
     const id = `proc_share.${process.pid}` as const;

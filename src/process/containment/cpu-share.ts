@@ -1,11 +1,20 @@
-// Control groups with little processor time, one for each tree. They are needed where the kernel shares the processor
-// by session (autogroup) before it looks at niceness: a storm of sessions would get more than the server.
+// Gives commands a lower priority than the server, so that a storm of commands does not delay a stop: a higher
+// niceness, and a control group with a small share of the processor for each tree. The groups are needed where the
+// kernel divides the processor by session (autogroup) before it considers niceness: a storm of sessions would get more
+// than the server.
 //
-// Only root can make them. Without them a command still has its niceness, and doctor says what is missing.
+// Only root can make them. Without them a command still has its niceness, and `doctor` reports what is missing.
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { getPriority, setPriority } from "node:os";
 import { join } from "node:path";
+import type { Tier } from "../../ports/spawner.ts";
+import { COMMAND_NICENESS } from "../limits.ts";
+import type { HeldTree, LaunchPlan } from "./containment.ts";
 
-/** `running`: a tenth of what the server gets, as with COMMAND_NICENESS. `dying`: its end is not held up by others. */
+/**
+ * `running`: a tenth of the server's share, like COMMAND_NICENESS. `dying`: more, so that other trees do not delay its
+ * end.
+ */
 const SHARES = {
   1: { file: "cpu.shares", running: 102, dying: 4_096 },
   2: { file: "cpu.weight", running: 10, dying: 400 },
@@ -24,7 +33,7 @@ export class CpuShare {
   readonly #dir: string;
   readonly #version: CpuGroups["version"];
 
-  /** `pid` and what it starts from then on. `name` is one that no other tree has had. */
+  /** Applies to `pid` and to processes it starts later. `name` must be unique among trees. */
   constructor({ dir, version }: CpuGroups, name: string, pid: number) {
     this.#dir = join(dir, `${PREFIX}${name}`);
     this.#version = version;
@@ -32,12 +41,12 @@ export class CpuShare {
     if (this.#set(SHARES[version].running)) tried(() => write(join(this.#dir, "cgroup.procs"), pid));
   }
 
-  /** The tree has been killed: each of its processes needs the processor once more, to end. */
+  /** Call when the tree has been killed: each of its processes needs the processor once more, to end. */
   hurry(): void {
     this.#set(SHARES[this.#version].dying);
   }
 
-  /** The tree has ended. */
+  /** Call when the tree has ended. */
   release(): void {
     tried(() => rmdirSync(this.#dir));
   }
@@ -47,14 +56,46 @@ export class CpuShare {
   }
 }
 
-/** Removes those that a server which was killed has left. One that is in use cannot be removed. */
+export interface LoweredTree {
+  readonly held: HeldTree;
+  readonly share: CpuShare | undefined;
+}
+
+export interface YieldOptions {
+  readonly tier: Tier;
+  /** Undefined: trees have no separate share. */
+  readonly groups: CpuGroups | undefined;
+}
+
+/** The kernel kills such a tree at once. In other tiers a storm keeps forking while it is killed. */
+const KILLED_AT_ONCE: ReadonlySet<Tier> = new Set<Tier>(["namespace", "cgroup"]);
+
+/**
+ * Lowers the priority of a command. Its children inherit it: the command still waits at its gate, so it has none yet.
+ */
+export function yieldTo(held: HeldTree, { cookie }: LaunchPlan, { tier, groups }: YieldOptions): LoweredTree {
+  try {
+    setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
+  } catch {
+    // Not permitted here, or the process has just died; its end is handled elsewhere.
+  }
+  if (groups === undefined) return { held, share: undefined };
+  const share = new CpuShare(groups, cookie.replace(":", "."), held.pid);
+  const force = (): void => {
+    held.force();
+    if (KILLED_AT_ONCE.has(tier)) share.hurry();
+  };
+  return { held: { ...held, force }, share };
+}
+
+/** Removes groups that a killed server has left. One in use cannot be removed. */
 export function removeEmptyShares({ dir }: CpuGroups): void {
   tried(() => {
     for (const name of readdirSync(dir)) if (name.startsWith(PREFIX)) tried(() => rmdirSync(join(dir, name)));
   });
 }
 
-/** Whether the kernel shares the processor by session for us: only in the root of the hierarchy it does. */
+/** Whether the kernel divides the processor by session for us, which it does only in the root of the hierarchy. */
 export function sharesBySession(self = "/proc/self", sys = "/proc/sys"): boolean {
   if (read(`${sys}/kernel/sched_autogroup_enabled`)?.trim() !== "1") return false;
   const own = placeOf(self);
@@ -63,7 +104,7 @@ export function sharesBySession(self = "/proc/self", sys = "/proc/sys"): boolean
   );
 }
 
-/** The root of the hierarchy, where it takes groups with a separate share. */
+/** The root of the hierarchy, where it allows groups with a separate share. */
 export function findCpuGroups(self = "/proc/self"): CpuGroups | undefined {
   const own = placeOf(self);
   if (own === undefined) return undefined;
@@ -80,7 +121,7 @@ interface Place {
   readonly dir: string;
 }
 
-/** Our group in the hierarchy that shares the processor. */
+/** Our group in the hierarchy that divides the processor. */
 function placeOf(self: string): Place | undefined {
   const lines = (read(`${self}/cgroup`) ?? "").split("\n").map((line) => line.split(":"));
   const mounts = (read(`${self}/mounts`) ?? "").split("\n").map((line) => line.split(" "));
@@ -114,7 +155,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** Never makes a file: a control group has those that the kernel gives it. */
+/** Never creates a file: a control group has those that the kernel provides. */
 const write = (path: string, value: number): void => writeFileSync(path, String(value), { flag: "r+" });
 
 function tried(act: () => void): boolean {

@@ -1,5 +1,5 @@
-// What holds processes on this machine, how that was tested, what it cannot do, and how to get something better.
-// Plain data: whoever shows it decides how.
+// Diagnoses this machine: the available mechanisms, their test results and limits, and how to get a better one. The
+// result is plain data; the caller formats it.
 import type { Mechanism, Profile, Tier } from "../../ports/spawner.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import { unenforced } from "./attacks.ts";
@@ -7,7 +7,7 @@ import { countsProcesses } from "./cgroup.ts";
 import { findCpuGroups, sharesBySession } from "./cpu-share.ts";
 import { fixFor } from "./fixes.ts";
 import type { Machine } from "./machine.ts";
-import { MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import { MECHANISMS, type MechanismOptions, makeContainment, TIER_OF } from "./mechanisms.ts";
 import { notesOnPlatform, processTableOn } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 import { Tests } from "./tiers.ts";
@@ -15,38 +15,38 @@ import { Tests } from "./tiers.ts";
 export interface Finding {
   readonly mechanism: Mechanism;
   readonly tier: Tier;
-  /** Whether what it is made of is on this machine. */
+  /** Whether the programs and kernel features it needs are on this machine. */
   readonly available: boolean;
-  /** A hostile tree was stopped, and another was left by a server that was killed: whether nobody survived. */
+  /** Whether it ended two hostile trees completely: one that was stopped, and one whose server was killed. */
   readonly test: TestResult;
   readonly profiles: readonly Profile[];
-  /** What it does not do here. */
+  /** What it does not enforce here. */
   readonly limits: readonly string[];
-  /** How to get it, or to get it working. */
+  /** How to get it, or to make it work. */
   readonly fix: string | undefined;
 }
 
 export interface Diagnosis {
   readonly platform: string;
   readonly kernel: string;
-  /** The best that works. Undefined: nothing does. */
+  /** The best that works. Undefined: none does. */
   readonly best: Mechanism | undefined;
   /** All of them, best first. */
   readonly mechanisms: readonly Finding[];
-  /** What concerns the machine as a whole. */
+  /** Remarks on the machine as a whole. */
   readonly notes: readonly string[];
 }
 
-/** Tests all of them; those that were tested before only if asked to. */
-export async function diagnose(given: Surroundings & { readonly fresh?: boolean }): Promise<Diagnosis> {
+/** Tests every mechanism; with `fresh`, even those that have passed before. */
+export async function diagnose(given: MechanismOptions & { readonly fresh?: boolean }): Promise<Diagnosis> {
   const { machine, processTable = processTableOn(machine.platform, given.clock) } = given;
-  // One table for whoever starts, holds and looks: a process that one of them has seen, the others know.
-  const around: Surroundings & { readonly fresh?: boolean } =
+  // One table for all users: a process that one of them has seen, the others know.
+  const options: MechanismOptions & { readonly fresh?: boolean } =
     processTable === undefined ? given : { ...given, processTable };
-  const tests = new Tests(around);
+  const tests = new Tests(options);
   const mechanisms: Finding[] = [];
   for (const mechanism of MECHANISMS) {
-    const containment = makeContainment(mechanism, around);
+    const containment = makeContainment(mechanism, options);
     containment?.close?.();
     const test = await tests.of(mechanism);
     mechanisms.push({
@@ -65,7 +65,7 @@ export async function diagnose(given: Surroundings & { readonly fresh?: boolean 
   };
 }
 
-/** What it does not do, from the table of attacks and from what this machine lacks. */
+/** What it does not enforce, from the table of attacks and from what this machine lacks. */
 function limitsOf(mechanism: Mechanism, machine: Machine, processTable: ProcessTable | undefined): readonly string[] {
   const reach = unenforced(mechanism, mechanism !== "unshare" || machine.programs.mount !== undefined);
   const can = reach.length === 0 ? [] : [`A command can ${reach.join("; or ")}.`, SEPARATE_USER];
@@ -90,7 +90,7 @@ function gapsOf(mechanism: Mechanism, machine: Machine, processTable: ProcessTab
     case "anchor":
       return [
         ...[SEES_ALL, NO_CAP],
-        "A program that kills its anchor on purpose, and has shed its environment, escapes; that it may is reported.",
+        "A program that sheds its environment and kills its anchor on purpose escapes. That it may have is reported.",
       ];
     case "group":
       return [
@@ -102,32 +102,31 @@ function gapsOf(mechanism: Mechanism, machine: Machine, processTable: ProcessTab
   }
 }
 
-const SHEDS =
-  "A program that leaves its session, sheds its environment, and closes the files it has inherited, escapes.";
+const SHEDS = "A program that leaves its session, sheds its environment and closes its inherited files escapes.";
 
-/** Without /proc nobody can see who has a file open, and some environments are hidden. */
+/** Without /proc open files cannot be read, and some environments are hidden. */
 const PS_LEAKS = [
-  "A program that leaves its group and sheds its environment escapes. It is told as escaped, unless it has closed " +
-    "the files it has inherited.",
-  "So does one that leaves its group and whose environment ps does not show: macOS hides that of programs of its own.",
-  "So does one that leaves its group and goes from pid to pid faster than ps looks.",
-  "Processes are told apart by pid and second of start: who gets the same pid within a second is taken for the same.",
+  "A program that leaves its group and sheds its environment escapes. It is reported, unless it has closed its " +
+    "inherited files.",
+  "A program that leaves its group escapes if ps does not show its environment: macOS hides that of system programs.",
+  "A program that leaves its group and hops from pid to pid faster than ps scans escapes.",
+  "Processes are identified by pid and start second: a pid that is reused within a second looks like the same process.",
 ];
 
 const LEAVES_GROUP =
-  "A program that may write to control groups can leave its own and escape: perl keeps it from that.";
+  "A program that may write to control groups can leave its own and escape. Installing perl prevents that.";
 const NO_CAP = "The number of processes of a tree is not capped.";
 const SEES_ALL = "Processes see each other, and the server: keep secrets out of the server's environment.";
 
 function capLimits({ capsPerNamespace, root, programs }: Machine): readonly string[] {
-  if (!capsPerNamespace) return [`${NO_CAP} That takes Linux 6.14.`];
+  if (!capsPerNamespace) return [`${NO_CAP} A cap requires Linux 6.14.`];
   if (root) {
     return [
       'As root, the cap on processes is a guard against accidents only, except in "workspace".',
       'As root, a command reaches devices and kernel settings, and through them everything, except in "workspace".',
     ];
   }
-  return programs.setpriv === undefined ? [`${NO_CAP} That takes setpriv: apt-get install util-linux.`] : [];
+  return programs.setpriv === undefined ? [`${NO_CAP} A cap requires setpriv: apt-get install util-linux.`] : [];
 }
 
 const BY_SESSION =

@@ -35,11 +35,11 @@ const rows: readonly [Mechanism, Partial<Machine>, string | undefined][] = [
   ["bubblewrap", { platform: "darwin" }, "Run the server on Linux: in a container, or in a virtual machine."],
 ];
 
-test.each(rows)("what makes %s work is told as a command, where there is one", (mechanism, more, fix) => {
+test.each(rows)("the fix for %s is a command, where there is one", (mechanism, more, fix) => {
   expect(fixFor(mechanism, { ...bare, ...more }, failed)).toBe(fix);
 });
 
-test("what was never tested is told like what has failed, and what has passed needs nothing", () => {
+test("an untested mechanism gets the same advice as a failed one, and a passed one none", () => {
   expect(fixFor("anchor", bare, undefined)).toBe("Install perl: apt-get install perl-base.");
   expect(fixFor("anchor", bare, { kind: "passed" })).toBeUndefined();
   expect(fixFor("group", { ...bare, platform: "win32" }, { kind: "passed" })).toBeUndefined();
@@ -57,7 +57,7 @@ test.each([
   [{ "proc/sys/user/max_user_namespaces": "7\n", ".dockerenv": "" }, CONTAINER],
   [{ "proc/sys/user/max_user_namespaces": "0\n", ".dockerenv": "" }, /^Let users make namespaces: sysctl -w user/],
   [{ "run/.containerenv": "" }, CONTAINER],
-])("why the kernel gives no namespaces is told with the switch for it: %j", (files: Record<string, string>, words) => {
+])("if the kernel refuses namespaces, the fix names the setting: %j", (files: Record<string, string>, words) => {
   const root = mkdtempSync(join(tmpdir(), "belay-fixes-"));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -68,7 +68,7 @@ test.each([
     const fix = fixFor(mechanism, { ...able, mayUnshare: false }, failed, root);
     if (words === undefined) expect(fix).toBeUndefined();
     else expect(fix).toMatch(words);
-    // Whoever may make them without asking is not kept from it by a switch for users.
+    // A setting for ordinary users does not affect root.
     const asRoot = fixFor(mechanism, able, failed, root);
     if (words === CONTAINER || ".dockerenv" in files) expect(asRoot).toMatch(CONTAINER);
     else expect(asRoot).toBeUndefined();

@@ -1,4 +1,4 @@
-// What to do so that a mechanism works: the very command, where there is one.
+// Advice for making a mechanism work: the exact command, where there is one.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Mechanism } from "../../ports/spawner.ts";
@@ -6,7 +6,7 @@ import type { Machine } from "./machine.ts";
 import { elsewhere } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
 
-/** Undefined: nothing is wrong, or nobody knows what to do about it. `root`: where the machine's files are. */
+/** Undefined: the mechanism works, or no fix is known. `root`: the root of the machine's file system. */
 export function fixFor(
   mechanism: Mechanism,
   machine: Machine,
@@ -36,7 +36,7 @@ const CGROUP =
   "Start the server in a control group that is delegated to it: systemd-run --user --scope -p Delegate=yes belay …, " +
   "or Delegate=yes in its unit.";
 
-/** Why the kernel does not give us namespaces, and the switch for it. */
+/** Why the kernel refuses namespaces, and the setting that allows them. */
 function namespaceFix(machine: Machine, root: string): string | undefined {
   const off = SWITCHES.find(({ path, when }) => read(join(root, path)) === when);
   if (off !== undefined && !machine.mayUnshare) return `Let users make namespaces: ${off.command}.`;

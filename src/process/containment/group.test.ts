@@ -1,5 +1,5 @@
-// Groups on a machine that is a script: whom the watchdog is told of, whom the signals go to, and what is made of the
-// end. The real ones are in `self-test.test.ts`.
+// Groups on a simulated machine: which trees the watchdog knows, where signals go, and how the end is verified. Real
+// ones are in `self-test.int.test.ts`.
 import { describe, expect, test } from "vitest";
 import { rememberingWatchdog } from "../../../test/fixtures/remembering-watchdog.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
@@ -20,7 +20,7 @@ const plan: LaunchPlan = {
 
 function machine(more: Partial<ProcessTable> = {}, sharedScan = new SharedScan(async () => [])) {
   const clock = manualClock();
-  const { watchdog, wards, told } = rememberingWatchdog();
+  const { watchdog, wards, told: log } = rememberingWatchdog();
   const processTable: ProcessTable = {
     ...PROC_PROCESS_TABLE,
     childrenOf: (pid) => (pid === LEADER.pid ? [COMMAND.pid] : []),
@@ -28,34 +28,34 @@ function machine(more: Partial<ProcessTable> = {}, sharedScan = new SharedScan(a
     openFile: () => "pipe:[99]",
     means: () => ({
       ...{ presenceOf: () => "there", pinsGroup: () => "there", pid: 100, group: () => 90 },
-      kill: (pid, signal) => void told.push(`${signal} to ${pid}`),
+      kill: (pid, signal) => void log.push(`${signal} to ${pid}`),
     }),
     ...more,
   };
   const leader: Leader = {
-    ...{ identity: LEADER, kill: () => undefined, tell: () => undefined, exit: undefined, released: true },
+    ...{ identity: LEADER, kill: () => undefined, write: () => undefined, exit: undefined, released: true },
   };
   const containment = group({ watchdog, sharedScan, clock, processTable });
-  return { clock, wards, told, containment, hold: () => containment.hold(leader, plan) };
+  return { clock, wards, log, containment, hold: () => containment.hold(leader, plan) };
 }
 
 describe("a tree in a group", () => {
-  test("is known to the watchdog with all that marks it, and its signals go to the group", () => {
-    const { hold, wards, told, containment } = machine();
+  test("is known to the watchdog with all its marks, and its signals go to the group", () => {
+    const { hold, wards, log, containment } = machine();
     const held = hold();
     expect([held.pid, held.identity]).toEqual([COMMAND.pid, LEADER]);
     expect(wards).toEqual([
       { pid: LEADER.pid, startTime: 7, cookie: plan.cookie, livenessLink: "pipe:[99]", cgroup: undefined },
     ]);
-    held.ask();
+    held.sendSigterm();
     held.force();
     containment.close?.();
-    expect(told).toEqual([
+    expect(log).toEqual([
       ...[`SIGTERM to -${LEADER.pid}`, `SIGCONT to -${LEADER.pid}`, `SIGKILL to -${LEADER.pid}`, "closed"],
     ]);
   });
 
-  test("is not held when its command has ended, and the watchdog does not hear of it", () => {
+  test("is not held when its command has ended, and the watchdog does not know it", () => {
     for (const gone of [{ childrenOf: () => [] }, { identityOf: () => undefined }]) {
       const { hold, wards } = machine(gone);
       expect(hold).toThrow("The tree has ended before it was held.");
@@ -63,31 +63,31 @@ describe("a tree in a group", () => {
     }
   });
 
-  test("is looked at again where what is seen is of the past, and only there", async () => {
-    let looks = 0;
-    const look = async (): Promise<void> => {
-      looks += 1;
+  test("can be scanned again where answers come from a cached scan, and only there", async () => {
+    let scans = 0;
+    const refresh = async (): Promise<void> => {
+      scans += 1;
     };
-    await machine({ look }).hold().look?.();
-    expect(looks).toBe(1);
-    expect(machine().hold().look).toBeUndefined();
+    await machine({ refresh }).hold().refresh?.();
+    expect(scans).toBe(1);
+    expect(machine().hold().refresh).toBeUndefined();
   });
 
-  test("is forgotten by the watchdog when nobody is left", async () => {
-    const { hold, told, clock } = machine();
+  test("is removed from the watchdog when no process is left", async () => {
+    const { hold, log, clock } = machine();
     const verified = hold().verify(200, []);
-    expect(told).toEqual([]);
+    expect(log).toEqual([]);
     await clock.advance(1_000);
     expect(await verified).toEqual({ killed: 0, left: [] });
-    expect(told).toEqual(["forgotten"]);
+    expect(log).toEqual(["forgotten"]);
   });
 
-  test("that is not known to be gone is kept by the watchdog", async () => {
+  test("that is not proven gone stays with the watchdog", async () => {
     const sharedScan = new SharedScan(() => Promise.reject(new Error("out of files")));
-    const { hold, told, clock } = machine({}, sharedScan);
+    const { hold, log, clock } = machine({}, sharedScan);
     const verified = hold().verify(200, []);
     await clock.advance(2_000);
     expect(await verified).toEqual({ killed: 0, left: [LEADER.pid] });
-    expect(told).toEqual([]);
+    expect(log).toEqual([]);
   });
 });

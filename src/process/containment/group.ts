@@ -1,12 +1,12 @@
 // Containment by a process group, for machines that offer nothing better.
 //
-// The leader is a shell of ours that outlives the command, so that the number of the group stays ours for as long as
-// somebody might be signalled by it. Whoever leaves the group is found by what it carries (`marked-tree.ts`); if the
-// server dies, the watchdog looks for it.
+// The leader is our own shell, which outlives the command, so that the group's number stays ours for as long as it may
+// be signalled. Processes that leave the group are found by their marks (`marked-tree.ts`); if the server dies, the
+// watchdog ends them.
 import type { Clock } from "../../ports/clock.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
 import { MarkedTree } from "../tree/marked-tree.ts";
-import { askGroup, askTerminal } from "../tree/polite-signal.ts";
+import { sigtermGroup, sigtermTerminal } from "../tree/polite-signal.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import type { SharedScan } from "../tree/shared-scan.ts";
 import { sendGroup } from "../tree/signal.ts";
@@ -34,29 +34,29 @@ export function group(options: GroupOptions): Containment {
 function holdGroup(
   leader: Leader,
   plan: LaunchPlan,
-  { watchdog, sharedScan: census, clock, processTable: sight }: GroupOptions,
+  { watchdog, sharedScan, clock, processTable }: GroupOptions,
 ): HeldTree {
   const { identity } = leader;
-  const [pid] = sight.childrenOf(identity.pid);
-  const command = pid === undefined ? undefined : sight.identityOf(pid);
+  const [pid] = processTable.childrenOf(identity.pid);
+  const command = pid === undefined ? undefined : processTable.identityOf(pid);
   if (command === undefined) throw new Error("The tree has ended before it was held.");
-  const marked = new MarkedTree(leader, plan.cookie, { sharedScan: census, clock, processTable: sight });
+  const marked = new MarkedTree(leader, plan.cookie, { sharedScan, clock, processTable });
   const { livenessLink } = marked;
   const { pid: leaderPid, startTime } = identity;
   const forget = watchdog.watch({ pid: leaderPid, startTime, cookie: plan.cookie, livenessLink, cgroup: undefined });
-  const means = sight.means(leader);
-  const look = sight.look?.bind(sight);
+  const means = processTable.means(leader);
+  const refresh = processTable.refresh?.bind(processTable);
   return {
     pid: command.pid,
     identity,
-    ask: () => {
-      if (plan.terminal) askTerminal(command);
-      else askGroup(identity, means);
+    sendSigterm: () => {
+      if (plan.terminal) sigtermTerminal(command);
+      else sigtermGroup(identity, means);
     },
     force: () => {
       sendGroup(identity, "SIGKILL", means);
     },
-    ...(look === undefined ? {} : { look }),
+    ...(refresh === undefined ? {} : { refresh }),
     left: () => marked.companions(command.pid),
     members: async () => (await marked.find()).filter(({ pid }) => pid !== command.pid && pid !== leaderPid),
     verify: async (waitMs) => {

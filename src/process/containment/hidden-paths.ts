@@ -1,24 +1,24 @@
-// What no contained process sees of Belay, and what none changes: one list, which every mechanism with a mount
+// The paths of Belay that contained processes must not see or change: one list, which every mechanism with a mount
 // namespace turns into mounts.
 //
 // Invariants
-// 1. Directories are covered as a whole. A file that is covered alone shows again as soon as it is replaced by a
-//    rename, so only files outside of Belay's own directories are.
+// 1. Directories are covered as a whole. A file covered alone becomes visible again as soon as a rename replaces it, so
+//    only files outside of Belay's own directories are.
 // 2. Each directory above a covered path is mounted onto itself (`pinned`): a mount point cannot be renamed, so no
 //    other directory can be put where the server and the command line look for theirs.
-// 3. A read-only path is mounted onto itself as well, so it cannot be renamed or removed either. A directory in which
-//    a command works is not read-only.
+// 3. A read-only path is mounted onto itself as well, so it cannot be renamed or removed either. A directory in which a
+//    command works is not read-only.
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import { isWithin } from "../launch/working-directory.ts";
 import type { LaunchPlan } from "./containment.ts";
 
 export interface ProtectedPaths {
-  /** What no process sees, whatever its profile: a token would let it approve its own calls. */
+  /** Hidden from every process, whatever its profile: with a token it could approve its own calls. */
   readonly hidden: readonly string[];
-  /** What no process changes, whatever its profile: code that the next start runs. */
+  /** Read-only for every process, whatever its profile: code that the next start runs. */
   readonly readOnly?: readonly string[];
-  /** The server's workspace, if it lies inside a hidden directory: the one part that is seen. */
+  /** The server's workspace, if it lies inside a hidden directory: the one visible part. */
   readonly exposed?: string | undefined;
 }
 
@@ -58,7 +58,7 @@ function above(path: string): readonly string[] {
   return parent === "/" ? [] : [...above(parent), parent];
 }
 
-/** Undefined: there is no such file. */
+/** Undefined: the file does not exist. */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);

@@ -11,10 +11,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(self, { recursive: true, force: true }));
 
-/** What the kernel tells of us. */
+/** Writes a file of the simulated /proc/self. */
 const put = (name: string, text: string): void => writeFileSync(join(self, name), text);
 
-test("a machine is what it runs on, and which of the programs it has", () => {
+test("a machine has its platform, kernel, user and programs", () => {
   const { platform, kernel, root, programs, capsPerNamespace } = lookAtMachine();
   expect([platform, kernel, root]).toEqual([process.platform, release(), process.getuid?.() === 0]);
   expect(capsPerNamespace).toBe(platform === "linux" && countsPerNamespace(release()));
@@ -29,17 +29,17 @@ test.each([
   ["0000000000400000", false],
   ["000001ffffdfffff", false],
   ["0000000000000000", false],
-])("namespaces may be made with the right to administer the system: %s", (hex, may) => {
+])("namespaces may be made with CAP_SYS_ADMIN: %s", (hex, may) => {
   put("status", `Name:\tnode\nCapInh:\t000001ffffffffff\nCapEff:\t${hex}\nCapBnd:\t000001ffffffffff\n`);
   expect(lookAtMachine(undefined, self).mayUnshare).toBe(may);
 });
 
-test("where the kernel tells nothing we have no rights and no control group", () => {
+test("without /proc we have no capabilities and no control group", () => {
   expect(lookAtMachine(undefined, join(self, "not"))).toMatchObject({ mayUnshare: false, cgroup: undefined });
 });
 
 describe("our control group", () => {
-  /** A directory that is like one. */
+  /** A directory that looks like a control group. */
   function mount(name: string, ...groups: readonly string[]): string {
     for (const group of groups) {
       mkdirSync(join(self, name, group), { recursive: true });
@@ -50,11 +50,11 @@ describe("our control group", () => {
 
   const mounts = (...lines: readonly string[]): void => put("mounts", `${lines.join("\n")}\n`);
 
-  test("is the one that somebody says, whatever our own is", () => {
+  test("is the configured one, whatever our own is", () => {
     expect(lookAtMachine("/delegated", self).cgroup).toBe("/delegated");
   });
 
-  test("is our own, where it is mounted and ours to write to", () => {
+  test("is our own, where it is mounted and writable", () => {
     const unified = mount("unified", "user/own");
     put("cgroup", "12:pids:/\n0::/user/own\n");
     const first = mount("first-version", "user/own");
@@ -62,14 +62,14 @@ describe("our control group", () => {
     expect(lookAtMachine(undefined, self).cgroup).toBe(join(unified, "user/own"));
   });
 
-  test("is the mount itself, where we are at its top", () => {
+  test("is the mount itself, if we are at its top", () => {
     const unified = mount("unified", ".");
     put("cgroup", "0::/\n");
     mounts(`cgroup2 ${unified} cgroup2 rw 0 0`);
     expect(lookAtMachine(undefined, self).cgroup).toBe(unified);
   });
 
-  test("is looked for in every mount, and is none where we could not move ourselves", () => {
+  test("is searched in every mount, and ignored where we could not move ourselves into it", () => {
     const bare = mount("bare");
     mkdirSync(join(self, "bare/own"), { recursive: true });
     put("cgroup", "0::/own\n");
@@ -80,7 +80,7 @@ describe("our control group", () => {
     expect(lookAtMachine(undefined, self).cgroup).toBe(join(other, "own"));
   });
 
-  test("is none without the second version of control groups", () => {
+  test("requires version 2 of control groups", () => {
     mounts(`cgroup2 ${mount("unified", "own")} cgroup2 rw 0 0`);
     put("cgroup", "12:pids:/own\n");
     expect(lookAtMachine(undefined, self).cgroup).toBeUndefined();

@@ -1,4 +1,4 @@
-// What this machine has to hold processes with: which programs, which rights, which kernel. Facts, no judgement.
+// What this machine offers for containment: programs, privileges and kernel features.
 import { accessSync, constants, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { findProgram } from "../launch/program-lookup.ts";
@@ -15,13 +15,13 @@ export interface Machine {
   /** Whether the kernel caps processes per PID namespace. */
   readonly capsPerNamespace: boolean;
   readonly programs: Readonly<Partial<Record<(typeof PROGRAMS)[number], string>>>;
-  /** A directory of cgroup v2 in which we may make others. */
+  /** A cgroup v2 directory in which we may create groups. */
   readonly cgroup: string | undefined;
 }
 
 /**
- * `cgroup`: the directory that was delegated to us, if somebody says so; otherwise our own, if it is. `self`: where the
- * kernel tells of us.
+ * `cgroup`: the directory that was delegated to us, if configured; otherwise our own, if delegated. `self`: our
+ * directory in /proc.
  */
 export function lookAtMachine(cgroup?: string, self = "/proc/self"): Machine {
   const root = process.getuid?.() === 0;
@@ -48,7 +48,7 @@ function hasCapability(number: number, self: string): boolean {
   return hex !== undefined && ((BigInt(`0x${hex}`) >> BigInt(number)) & 1n) === 1n;
 }
 
-/** Our own directory of cgroup v2, if we may make others in it and move ourselves there. */
+/** Our own cgroup v2 directory, if we may create groups in it and move ourselves there. */
 function ownCgroup(self: string): string | undefined {
   const [, path] = /^0::(\/.*)$/m.exec(read(`${self}/cgroup`) ?? "") ?? [];
   if (path === undefined) return undefined;

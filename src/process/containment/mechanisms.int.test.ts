@@ -1,4 +1,4 @@
-// The same trees with every mechanism that this machine has: what is promised of a tree holds for each of them.
+// The same trees with every mechanism of this machine: the guarantees hold for each of them.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -63,7 +63,7 @@ describe.each(here)("a tree held by %s", (mechanism) => {
     expect(readdirSync(join(home, "state/ledger"))).toEqual([]);
   };
 
-  test("tidies up when it is asked, and so do those below it", async () => {
+  test("cleans up on a polite stop, and so do its descendants", async () => {
     const slow = `trap "echo below; exit" TERM; echo up; while :; do sleep 0.01; done`;
     const child = await spawner.spawn(request(`trap 'wait; echo tidied; exit 3' TERM; sh -c '${slow}' & wait`));
     await says(child, "up");
@@ -73,7 +73,7 @@ describe.each(here)("a tree held by %s", (mechanism) => {
     nothingIsLeft();
   });
 
-  test("is forced when it does not listen, all of it, also who has left its group", async () => {
+  test("is killed completely when it ignores SIGTERM, including processes that have left its group", async () => {
     const deaf = "trap '' TERM; (setsid sh -c 'echo up; exec sleep 8000601' &); while :; do sleep 0.01; done";
     const child = await spawner.spawn(request(deaf, { graceMs: 10 }));
     await says(child, "up");
@@ -82,13 +82,13 @@ describe.each(here)("a tree held by %s", (mechanism) => {
     nothingIsLeft();
   });
 
-  test("is ended as a whole when its command has ended, and those it has left are counted", async () => {
+  test("is ended as a whole when its command has ended, and the processes it left are counted", async () => {
     const child = await spawner.spawn(request("sleep 8000602 & sleep 8000602 & exit 4"));
     expect(await child.ended).toMatchObject({ code: 4, stopped: false, left: 2, escaped: [] });
     nothingIsLeft();
   });
 
-  test.skipIf(machine.programs.script === undefined)("at a terminal tidies up too (with `script`)", async () => {
+  test.skipIf(machine.programs.script === undefined)("cleans up at a terminal too (with `script`)", async () => {
     const command = "trap 'echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done";
     const child = await spawner.spawn(request(command, { terminal: { columns: 80, rows: 24 } }));
     await says(child, "up");
@@ -98,14 +98,14 @@ describe.each(here)("a tree held by %s", (mechanism) => {
   });
 });
 
-test("tiers are in an order, and every mechanism has its own", () => {
+test("tiers are ordered, and every mechanism has one", () => {
   expect(MECHANISMS.map((one) => TIERS.indexOf(TIER_OF[one]))).toEqual([0, 0, 1, 2, 3]);
   expect([isAtLeast("cgroup", "cgroup"), isAtLeast("namespace", "anchor"), isAtLeast("group", "anchor")]).toEqual([
     ...[true, true, false],
   ]);
 });
 
-describe("what a mechanism is made of", () => {
+describe("making a mechanism", () => {
   const plan: LaunchPlan = {
     ...{ id: "proc_m.1", cookie: "proc_m.1:x", argv: ["/bin/true"], env: {}, cwd: "/tmp", workspace: "/tmp" },
     ...{ profile: "contain", limits: { processesMax: 100 }, terminal: false },
@@ -121,7 +121,7 @@ describe("what a mechanism is made of", () => {
     return made === undefined ? undefined : [made.file, ...made.args].join(" ");
   };
 
-  test("is told by what the machine has, and allows", () => {
+  test("uses the programs and permissions of the machine", () => {
     expect(wrapped("bubblewrap")).toMatch(/^\/b\/bwrap .*--unshare-user --cap-add CAP_SYS_ADMIN.*pid_max/s);
     expect(wrapped("bubblewrap")).not.toContain("/dev/null /etc/passwd");
     expect(wrapped("bubblewrap", {}, ["/etc/passwd"])).toContain("--ro-bind /dev/null /etc/passwd");
@@ -141,13 +141,13 @@ describe("what a mechanism is made of", () => {
       (): ProcessTable =>
         new PsProcessTable({ clock: systemClock, dialect: "linux", program: findProgram("ps") ?? "ps" }),
     ],
-  ])("tells whoever wants to hear it that a watchdog was killed, where %s shows processes", async (_, see) => {
+  ])("reports to the operator that a watchdog was killed, with processes listed by %s", async (_, see) => {
     const processTable = see();
-    // One of its own: the watchdog of the row before may still be looking for its own.
+    // Unique: the watchdog of the row before may still be searching for its own cookie.
     const cookie = makeCookie(plan.id, randomBytes(9).toString("base64url"));
-    const heard = Promise.withResolvers<string>();
+    const notice = Promise.withResolvers<string>();
     const around = { machine: rich, stateDir: "/state", workspace: "/tmp", clock: systemClock, processTable };
-    const containment = makeContainment("group", { ...around, onNotice: heard.resolve });
+    const containment = makeContainment("group", { ...around, onNotice: notice.resolve });
     const child = spawn(SHELL, ["-c", "sleep 8000603 & echo up; wait"], {
       ...{ detached: true, stdio: ["ignore", "pipe", "ignore"] },
       env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
@@ -159,14 +159,14 @@ describe("what a mechanism is made of", () => {
     if (child.stdout === null) throw new Error("It did not start.");
     await once(child.stdout, "data");
     const gone = once(child.stdout.resume(), "close");
-    await processTable.look?.();
+    await processTable.refresh?.();
     const identity = processTable.identityOf(child.pid ?? 0);
     if (identity === undefined) throw new Error("It is not there.");
     const before = childrenOf(process.pid);
-    const leader = { identity, released: false, exit: undefined, kill: () => undefined, tell: () => undefined };
+    const leader = { identity, released: false, exit: undefined, kill: () => undefined, write: () => undefined };
     containment?.hold(leader, { ...plan, cookie });
     for (const pid of childrenOf(process.pid)) if (!before.includes(pid)) process.kill(pid, "SIGKILL");
-    expect(await heard.promise).toContain("The watchdog");
+    expect(await notice.promise).toContain("The watchdog");
     // Another one was started, and ends the tree.
     containment?.close?.();
     await gone;
@@ -179,7 +179,7 @@ describe("what a mechanism is made of", () => {
     ["unshare", ["setsid"]],
     ["anchor", ["perl"]],
     ["cgroup", []],
-  ] as const)("is missing, and %s with it: %j", (mechanism, without) => {
+  ] as const)("fails without its programs: %s without %j", (mechanism, without) => {
     const programs = Object.entries(rich.programs).filter(([name]) => !(without as readonly string[]).includes(name));
     expect(wrapped(mechanism, { programs: Object.fromEntries(programs) })).toBeUndefined();
   });

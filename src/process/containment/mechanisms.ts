@@ -1,4 +1,4 @@
-// Which mechanisms there are, best first, and how each is made on a given machine.
+// All mechanisms, best first, and how each is made on a given machine.
 import { join } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import type { Mechanism, Tier } from "../../ports/spawner.ts";
@@ -29,93 +29,93 @@ export const TIER_OF: Readonly<Record<Mechanism, Tier>> = {
   group: "group",
 };
 
-/** Whether a tree of this tier dies as surely as one of the other, or more so. */
+/** Whether a tree of this tier ends at least as reliably as one of the other. */
 export const isAtLeast = (tier: Tier, wanted: Tier): boolean => TIERS.indexOf(tier) <= TIERS.indexOf(wanted);
 
 export type PathList = readonly string[] | (() => readonly string[]);
 
-export interface Surroundings {
+export interface MechanismOptions {
   readonly machine: Machine;
   readonly stateDir: string;
-  /** What no process sees, where the mechanism can hide something. A function is called for each process. */
+  /** Paths that no process sees, where the mechanism can hide them. A function is called for each process. */
   readonly hidden?: PathList;
-  /** What no process changes, where the mechanism can see to that. */
+  /** Paths that no process can change, where the mechanism can enforce it. */
   readonly readOnly?: readonly string[];
   readonly workspace: string;
   readonly clock: Clock;
-  /** How processes are seen. Default as this platform has it. */
+  /** Default: the process table of this platform. */
   readonly processTable?: ProcessTable;
   readonly onNotice?: (text: string) => void;
-  /** Whether a mechanism works here. Default: it is tried out (`self-test.ts`). */
+  /** Tests whether a mechanism works here. Default: the self-test (`self-test.ts`). */
   readonly test?: (mechanism: Mechanism) => Promise<TestResult>;
 }
 
-/** Undefined: this machine lacks what it is made of. Whether it works is another question (`self-test.ts`). */
-export function makeContainment(mechanism: Mechanism, around: Surroundings): Containment | undefined {
-  const { machine, clock, processTable: sight = processTableOn(machine.platform, clock) } = around;
-  if (sight?.kind !== "proc")
-    return mechanism === "group" && sight !== undefined ? makePsGroup(around, sight) : undefined;
+/** Undefined: this machine lacks what it needs. Whether it works is for the self-test to find out (`self-test.ts`). */
+export function makeContainment(mechanism: Mechanism, options: MechanismOptions): Containment | undefined {
+  const { machine, clock, processTable = processTableOn(machine.platform, clock) } = options;
+  if (processTable?.kind !== "proc")
+    return mechanism === "group" && processTable !== undefined ? makePsGroup(options, processTable) : undefined;
   const { setpriv, perl } = machine.programs;
   switch (mechanism) {
     case "bubblewrap":
-      return makeBubblewrap(around);
+      return makeBubblewrap(options);
     case "unshare":
-      return makeUnshare(around);
+      return makeUnshare(options);
     case "cgroup":
       return machine.cgroup === undefined
         ? undefined
         : cgroup({
             ...{ parent: machine.cgroup, setpriv, perl, arch: process.arch, clock },
-            ...{ watchdog: makeWatchdog(around), sharedScan: new SharedScan() },
+            ...{ watchdog: makeWatchdog(options), sharedScan: new SharedScan() },
           });
     case "anchor":
       return perl === undefined ? undefined : anchor({ perl, arch: process.arch, sharedScan: new SharedScan(), clock });
     case "group":
-      return group({ watchdog: makeWatchdog(around), sharedScan: new SharedScan(), clock, processTable: sight });
+      return group({ watchdog: makeWatchdog(options), sharedScan: new SharedScan(), clock, processTable });
   }
 }
 
-/** All that is to be had without /proc. */
-function makePsGroup({ clock, onNotice }: Surroundings, processTable: ProcessTable): Containment {
+/** The only mechanism without /proc. */
+function makePsGroup({ clock, onNotice }: MechanismOptions, processTable: ProcessTable): Containment {
   const watchdog = new Watchdog(onNotice ?? (() => undefined), processTable.watchdogKind);
   return group({ watchdog, sharedScan: new SharedScan(() => processTable.listProcesses()), clock, processTable });
 }
 
-function makeBubblewrap(around: Surroundings): Containment | undefined {
-  const { machine, clock } = around;
+function makeBubblewrap(options: MechanismOptions): Containment | undefined {
+  const { machine, clock } = options;
   const { bwrap, setpriv, umount } = machine.programs;
   if (bwrap === undefined) return undefined;
   return bubblewrap({
-    ...{ bwrap, setpriv, umount, clock, protects: () => protectedPaths(around) },
+    ...{ bwrap, setpriv, umount, clock, protects: () => protectedPaths(options) },
     userNamespace: !machine.mayUnshare,
     root: machine.root,
     caps: machine.capsPerNamespace,
   });
 }
 
-function makeUnshare(around: Surroundings): Containment | undefined {
-  const { machine, clock } = around;
+function makeUnshare(options: MechanismOptions): Containment | undefined {
+  const { machine, clock } = options;
   const { unshare: program, setpriv, setsid, mount } = machine.programs;
   if (program === undefined || setpriv === undefined || setsid === undefined) return undefined;
   return unshare({
-    ...{ unshare: program, setpriv, setsid, mount, clock, protects: () => protectedPaths(around) },
+    ...{ unshare: program, setpriv, setsid, mount, clock, protects: () => protectedPaths(options) },
     userNamespace: !machine.mayUnshare,
     caps: machine.capsPerNamespace,
   });
 }
 
-const makeWatchdog = ({ onNotice }: Surroundings): Watchdog => new Watchdog(onNotice ?? (() => undefined));
+const makeWatchdog = ({ onNotice }: MechanismOptions): Watchdog => new Watchdog(onNotice ?? (() => undefined));
 
-/** The directories of a state directory. Where that is the workspace too, they alone are hidden. */
+/** The directories of a state directory. Where that is the workspace too, only these are hidden. */
 const OWN_DIRECTORIES = ["ledger", "output"];
 
-/** What a contained process must not see or change, at this moment, and the workspace, if it lies inside. */
-function protectedPaths({ stateDir, workspace, hidden = [], readOnly = [] }: Surroundings): ProtectedPaths {
+/** The paths a contained process must not see or change now, and the workspace, if it lies inside. */
+function protectedPaths({ stateDir, workspace, hidden = [], readOnly = [] }: MechanismOptions): ProtectedPaths {
   const home = realPath(workspace);
   const isShared = home !== undefined && realPath(stateDir) === home;
   const own = isShared ? OWN_DIRECTORIES.map((name) => join(stateDir, name)) : [stateDir];
   const all = [...own, ...(typeof hidden === "function" ? hidden() : hidden)];
-  const around = all.flatMap((path) => realPath(path) ?? []).filter(isDirectory);
-  const isInside = home !== undefined && around.some((path) => path !== home && isWithin(path, home));
+  const hiddenDirectories = all.flatMap((path) => realPath(path) ?? []).filter(isDirectory);
+  const isInside = home !== undefined && hiddenDirectories.some((path) => path !== home && isWithin(path, home));
   return { hidden: all, readOnly, exposed: isInside ? home : undefined };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { elsewhere, notesOnPlatform, processTableOn } from "./platform.ts";
 
-test("processes are seen by /proc on Linux, and elsewhere but on a Mac not at all", () => {
+test("processes are listed from /proc on Linux, by ps on a Mac, and nowhere else", () => {
   expect(processTableOn("linux", manualClock())?.kind).toBe("proc");
   expect([processTableOn("win32", manualClock()), processTableOn("freebsd", manualClock())]).toEqual([
     undefined,
@@ -11,7 +11,7 @@ test("processes are seen by /proc on Linux, and elsewhere but on a Mac not at al
   expect(processTableOn("darwin", manualClock())?.kind).toBe("ps");
 });
 
-test("each platform is told what it cannot have, and where to go for it", () => {
+test("the notes of each platform have its limits and an alternative", () => {
   expect(notesOnPlatform("linux")).toEqual([]);
   expect(notesOnPlatform("darwin")).toHaveLength(3);
   expect(notesOnPlatform("darwin").at(-1)).toBe(`For a surer tier: ${elsewhere("darwin")}`);

@@ -1,24 +1,24 @@
-// Which platforms processes can be held on, and how they are seen there.
+// The platforms on which processes can be contained, and their process tables.
 import type { Clock } from "../../ports/clock.ts";
 import { findProgram } from "../launch/program-lookup.ts";
 import { PROC_PROCESS_TABLE } from "../tree/proc-process-table.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import { PsProcessTable } from "../tree/ps-process-table.ts";
 
-/** Undefined: processes cannot be held there. */
+/** Undefined: processes cannot be contained there. */
 export function processTableOn(platform: NodeJS.Platform, clock: Clock): ProcessTable | undefined {
   if (platform === "linux") return PROC_PROCESS_TABLE;
   const program = platform === "darwin" ? findProgram("ps") : undefined;
   return program === undefined ? undefined : new PsProcessTable({ clock, program, dialect: "macos" });
 }
 
-/** What to do where processes cannot be held, or not surely enough. */
+/** Advice for platforms where processes cannot be contained, or not reliably enough. */
 export const elsewhere = (platform: NodeJS.Platform): string =>
   platform === "win32"
     ? "Native Windows is not supported yet: use WSL2."
     : "Run the server on Linux: in a container, or in a virtual machine.";
 
-/** What concerns a platform as a whole. */
+/** Remarks on a platform as a whole. */
 export function notesOnPlatform(platform: NodeJS.Platform): readonly string[] {
   switch (platform) {
     case "linux":

@@ -43,7 +43,7 @@ async function says(child: Child, words: string): Promise<void> {
   }
 }
 
-/** Of `linux/capability.h`: dac_read_search, sys_module, sys_rawio, sys_ptrace, sys_admin, mknod. */
+/** From `linux/capability.h`: dac_read_search, sys_module, sys_rawio, sys_ptrace, sys_admin, mknod. */
 const UNDOING_BITS = [2n, 16n, 17n, 19n, 21n, 27n] as const;
 
 mkdirSync(workspace);
@@ -84,7 +84,7 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
     });
   });
 
-  test("has a temporary directory of its own, which is gone with it", async () => {
+  test("has its own temporary directory, which is gone with it", async () => {
     expect(await run(spawner, 'echo x > "$TMPDIR/belay-own"; cat /tmp/belay-own')).toBe("x\n");
     expect(existsSync("/tmp/belay-own")).toBe(false);
     expect(await run(spawner, "cat /tmp/belay-own || echo none")).toContain("none");
@@ -98,7 +98,7 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
     const connect = `const s = require("net").connect(${port}, "127.0.0.1")`;
     const heard = 's.on("connect", () => console.log("connected")).on("error", (e) => console.log("refused", e.code))';
     const script = `${connect}; ${heard}`;
-    // A copy of its own: this one may be in a place that the profile replaces.
+    // A copy: the original may be in a place that the profile replaces.
     const node = join(workspace, "node");
     copyFileSync(process.execPath, node);
     const out = await run(spawner, `'${node}' -e '${script}'`);
@@ -118,7 +118,7 @@ describe.skipIf(programs.bwrap === undefined)("the profile workspace (where bubb
     );
   });
 
-  test("gives up every right, also that of root to mount and to change the kernel's settings", async () => {
+  test("drops every capability, including root's to mount and to change kernel settings", async () => {
     const tries = "mount -o remount,rw / ; echo 1 > /proc/sys/kernel/pid_max; echo x > /proc/sys/kernel/core_pattern";
     const out = await run(spawner, `grep CapEff /proc/self/status; ${tries}; echo tried`);
     expect(out).toMatch(/CapEff:\s0{16}/);
@@ -136,13 +136,13 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
   });
   afterAll(() => spawner.close());
 
-  test("a file does not grow beyond what was said", async () => {
+  test("a file does not grow beyond its limit", async () => {
     const limits = { fileBytesMax: 1024 * 1024 };
     const out = await run(spawner, "head -c 3000000 /dev/zero > big; wc -c < big", { limits });
     expect(out).toMatch(/^1048576$/m);
   });
 
-  test("memory is refused beyond what was said", { meta: { id: "process/memory-limit-enforced" } }, async () => {
+  test("memory is refused beyond its limit", { meta: { id: "process/memory-limit-enforced" } }, async () => {
     const limits = { memoryBytesMax: 64 * 1024 * 1024 };
     const out = await run(spawner, "head -c 200000000 /dev/zero | tail | wc -c", { limits });
     expect(out).toMatch(/exhausted|allocate/);
@@ -158,25 +158,25 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
     async () => {
       const bomb =
         "n=0; while [ $n -lt 900 ]; do (exec sleep 8000126) & n=$((n + 1)); done; ls /proc | grep -c '^[0-9]'";
-      const wish = request(`{ ${bomb}; } 2>&1; echo over`, { limits: { processesMax: 50 }, graceMs: 0 });
-      const child = await spawner.spawn(wish);
+      const bombRequest = request(`{ ${bomb}; } 2>&1; echo over`, { limits: { processesMax: 50 }, graceMs: 0 });
+      const child = await spawner.spawn(bombRequest);
       await says(child, "over").catch(() => undefined);
       child.stop(0);
       const end = await child.ended;
-      // Fifty, and the three hundred pids that every namespace has besides.
+      // Fifty, plus the three hundred pids that every namespace reserves.
       expect(child.output.excerpt().head).toMatch(/[Cc]annot fork|Resource/);
       expect(end.escaped).toEqual([]);
     },
   );
 
   test.skipIf(!capsPerNamespace || programs.perl === undefined)(
-    "a tree has as many processes as was said (where the kernel counts per tree)",
+    "a tree has at most `processesMax` processes (where the kernel counts per tree)",
     async () => {
       const forks = 'while ($n++ < 900) { $pid = fork; last unless defined $pid; exec "sleep", "8000127" unless $pid }';
       const command = `exec perl -e '${forks}; $| = 1; print "over\n"; sleep'`;
       const child = await spawner.spawn(request(command, { limits: { processesMax: 50 }, graceMs: 0 }));
       await says(child, "over");
-      // As the machine counts, while none is started. The processes that start the command are in the tree too.
+      // Counted outside, while none is started. The processes that start the command are in the tree too.
       const { length } = [child.pid, ...descendantsOf(child.pid)];
       child.stop(0);
       await child.ended;
@@ -186,7 +186,7 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
   );
 
   test.skipIf(!root).each(["bubblewrap", "unshare"] as const)(
-    "G38: root has no right that undoes a mount, held by %s (as root)",
+    "G38: root has no capability that undoes a mount, held by %s (as root)",
     async (mechanism) => {
       const held = await openSpawner({ dir, workspace, clock: systemClock, mechanism, profile: "contain" });
       const text = await run(held, "grep -E 'Cap(Bnd|Eff|Prm)' /proc/self/status");
@@ -197,7 +197,7 @@ describe.skipIf(programs.bwrap === undefined)("limits (where bubblewrap is insta
     },
   );
 
-  test.skipIf(!root)("root keeps the rights it has, where the profile does not take them (as root)", async () => {
+  test.skipIf(!root)("root keeps its capabilities, where the profile does not drop them (as root)", async () => {
     expect(await run(spawner, "grep CapEff /proc/self/status")).not.toMatch(/CapEff:\s0{16}/);
   });
 });
@@ -212,23 +212,23 @@ describe.skipIf(programs.script === undefined)("a terminal (where `script` is in
 
   const terminal = { columns: 91, rows: 17 };
 
-  test("has the size that was asked for, and one stream", async () => {
+  test("has the requested size, and one stream", async () => {
     expect(await run(spawner, "tty >/dev/null && stty size; echo err >&2", { terminal })).toBe("17 91\r\nerr\r\n");
   });
 
-  test("is resized, and its program is told", async () => {
+  test("is resized, and its program receives SIGWINCH", async () => {
     const command = "trap 'stty size' WINCH; echo up; while :; do sleep 0.01; done";
     const child = await spawner.spawn(request(command, { terminal }));
     await says(child, "up");
     await child.resize({ columns: 120, rows: 40 });
-    // Rows and columns are set one after the other, so it may be told twice: what counts is what it is told last.
+    // Rows and columns are set one after the other, so it may receive two signals: the last one counts.
     await says(child, "40 120");
     child.stop(0);
     await child.ended;
     expect(child.output.excerpt().head).toContain("40 120");
   });
 
-  test("lets its program tidy up when it is stopped", async () => {
+  test("lets its program clean up when it is stopped", async () => {
     const command = "trap 'echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done";
     const child = await spawner.spawn(request(command, { terminal }));
     await says(child, "up");
@@ -237,7 +237,7 @@ describe.skipIf(programs.script === undefined)("a terminal (where `script` is in
     expect(child.output.excerpt().head).toContain("tidied");
   });
 
-  test("that was not asked for has no size", async () => {
+  test("that was not requested has no size", async () => {
     const child = await spawner.spawn(request("true"));
     await expect(child.resize(terminal)).rejects.toMatchObject({ code: "invalid" });
     await child.ended;

@@ -23,7 +23,7 @@ afterAll(() => rmSync(workspace, { recursive: true, force: true }));
 const machine = lookAtMachine();
 const around = { machine, stateDir: workspace, workspace, clock: systemClock };
 
-/** Ends only its leader, as a careless supervisor does. What it leaves is found when all is over. */
+/** Ends only its leader, as a careless supervisor does. The rest is found at the end. */
 function careless(onEnd: () => void): Containment {
   return {
     ...{ mechanism: "group", tier: "anchor", profiles: ["none"] },
@@ -32,7 +32,7 @@ function careless(onEnd: () => void): Containment {
       const marked = new MarkedTree(leader, plan.cookie, { sharedScan: new SharedScan(), clock: systemClock });
       return {
         ...{ pid: childrenOf(leader.identity.pid)[0] ?? 0, identity: leader.identity },
-        ...{ ask: () => undefined, left: () => [] },
+        ...{ sendSigterm: () => undefined, left: () => [] },
         force: () => {
           leader.kill("SIGKILL");
           onEnd();
@@ -44,7 +44,7 @@ function careless(onEnd: () => void): Containment {
   };
 }
 
-/** One whose leader is this script. It holds nobody. */
+/** A containment whose leader is this script. It holds nothing. */
 const led = (script: string, meet: (plan: LaunchPlan) => void = () => undefined): Containment => ({
   ...careless(() => undefined),
   wrap: (plan) => {
@@ -54,7 +54,7 @@ const led = (script: string, meet: (plan: LaunchPlan) => void = () => undefined)
 });
 
 /**
- * Makes `group` as a self-test asks for it: first for a tree that is stopped, then for one whose server is killed. Each
+ * Makes `group` as a self-test requests it: first for a tree that is stopped, then for one whose server is killed. Each
  * may be changed.
  */
 function makerOf(...changes: readonly ((real: Containment) => Containment)[]): () => Containment {
@@ -62,7 +62,7 @@ function makerOf(...changes: readonly ((real: Containment) => Containment)[]): (
   return () => {
     const real = makeContainment("group", around);
     if (real === undefined) throw new Error("Every machine has it.");
-    // Its watchdog goes, whatever a change makes of its end.
+    // Its watchdog is closed, whatever a change makes of `close`.
     onTestFinished(() => real.close?.());
     return left.shift()?.(real) ?? real;
   };
@@ -70,7 +70,7 @@ function makerOf(...changes: readonly ((real: Containment) => Containment)[]): (
 
 const asItIs = (real: Containment): Containment => real;
 
-/** Takes the next step for late as soon as it is told to, or soon: nobody waits for what will not happen. */
+/** A clock that shortens the next timeout on request, so that no test waits for an event that never comes. */
 function impatient(soonMs = 0) {
   let hurried = false;
   const after = (ms: number, call: () => void): (() => void) => {
@@ -101,12 +101,12 @@ describe("the self-test", () => {
     expect(await selfTest({ clock: systemClock, workspace, make })).toEqual({ kind: "passed" });
   });
 
-  test("says why a mechanism that is not there cannot be used", async () => {
+  test("gives the reason why a missing mechanism cannot be used", async () => {
     const result = await selfTest({ clock: systemClock, workspace, make: () => undefined });
-    expect(result).toEqual({ kind: "failed", why: "what it is made of is missing" });
+    expect(result).toEqual({ kind: "failed", why: "a program or kernel feature that it needs is missing" });
   });
 
-  test("tells the words of a leader that does not start, as many as can be read", async () => {
+  test("quotes the stderr of a leader that does not start, up to a limit", async () => {
     const whyOf = (script: string) => selfTest({ clock: systemClock, workspace, make: () => led(script) });
     const short = await whyOf("echo no namespaces here >&2; exit 1");
     expect(short).toEqual({ kind: "failed", why: "it did not start: no namespaces here" });
@@ -114,13 +114,13 @@ describe("the self-test", () => {
     expect(long).toEqual({ kind: "failed", why: `it did not start: ${"0".repeat(2_000)}` });
   });
 
-  test("says of a workspace that is gone that nothing starts there", async () => {
+  test("fails in a workspace that is gone", async () => {
     const gone = join(workspace, "gone");
     const result = await selfTest({ clock: systemClock, workspace: gone, make: makerOf() });
     expect(result).toEqual({ kind: "failed", why: "spawn /bin/sh ENOENT" });
   });
 
-  test("tells what a mechanism throws, and why there was nobody to hold", async () => {
+  test("reports an error of the mechanism, and a leader that has died", async () => {
     const throwing = (): Containment => ({
       ...led("exit"),
       wrap: () => {
@@ -132,25 +132,25 @@ describe("the self-test", () => {
     });
     const processTable = { ...PROC_PROCESS_TABLE, childrenOf: () => [] };
     expect(await selfTest({ clock: systemClock, workspace, make: makerOf(), processTable })).toEqual({
-      ...{ kind: "failed", why: "what holds the process has died" },
+      ...{ kind: "failed", why: "its leader has died" },
     });
   });
 
-  test("is not passed by a process that ended by itself before it could be ended", async () => {
+  test("is failed by a process that ended by itself before it could be ended", async () => {
     const brief: Containment = {
       ...careless(() => undefined),
       // The gate leads, so nothing is left when its command has ended.
       wrap: (plan) => ({ file: SHELL, args: gateArguments({ ...plan, argv: ["/bin/true"] }).slice(1) }),
       hold: ({ identity }) => ({
-        ...{ pid: identity.pid, identity, ask: () => undefined, force: () => undefined, left: () => [] },
+        ...{ pid: identity.pid, identity, sendSigterm: () => undefined, force: () => undefined, left: () => [] },
         verify: async () => ({ killed: 0, left: [] }),
       }),
     };
     const result = await selfTest({ clock: systemClock, workspace, make: () => brief });
-    expect(result).toEqual({ kind: "failed", why: "the process to be held ended by itself" });
+    expect(result).toEqual({ kind: "failed", why: "the test process ended by itself" });
   });
 
-  test("gives a leader up that hangs, and leaves no server behind that had started it", async () => {
+  test("gives up a leader that hangs, and leaves no server process behind", async () => {
     const clock = manualClock();
     const pids = join(mkdtempSync(join(workspace, "pids-")), "pids");
     const lines = (): readonly string[] => (existsSync(pids) ? readFileSync(pids, "utf8").trim().split("\n") : []);
@@ -158,17 +158,17 @@ describe("the self-test", () => {
     const make = (): Containment => led(`echo $PPID $$ >>'${pids}'; exec sleep 8000701`);
     const result = selfTest({ clock, workspace, make });
     await expect.poll(() => lines().length, { timeout: 10_000 }).toBe(2);
-    // These hear neither of the end of their server nor of that of their pipe, as those of every mechanism do.
+    // Unlike the leaders of real mechanisms, these notice neither the end of their server nor of their pipe.
     onTestFinished(() => {
       for (const pid of columnOf(1)) process.kill(pid, "SIGKILL");
     });
     await clock.advance(5_000);
-    expect(await result).toEqual({ kind: "failed", why: "the process to be held did not come up" });
+    expect(await result).toEqual({ kind: "failed", why: "the test process did not start in time" });
     const servers = (): readonly number[] => columnOf(0).filter((pid) => identityOf(pid) !== undefined);
     await expect.poll(servers, { timeout: 10_000 }).toEqual([]);
   });
 
-  test("holds a tree like any other, and has it shed its environment where it can be found without", async () => {
+  test("uses an ordinary plan, and a tree that sheds its environment where it can be found without", async () => {
     const plans: LaunchPlan[] = [];
     const make = (): Containment => led("exit 1", (plan) => plans.push(plan));
     await selfTest({ clock: systemClock, workspace, make });
@@ -180,7 +180,7 @@ describe("the self-test", () => {
     expect(new Set(plans.map(({ cookie }) => cookie)).size).toBe(4);
   });
 
-  test("has a leader like any other: in a session of its own, killed when asked, and told as ended", async () => {
+  test("has an ordinary leader: in its own session, killed on request, with an exit status", async () => {
     const leaders: Leader[] = [];
     const sessions: (number | undefined)[] = [];
     const exits: Leader["exit"][] = [];
@@ -211,12 +211,12 @@ describe("the self-test", () => {
     expect((await Promise.all(verified)).flatMap(({ left }) => left)).toEqual([]);
   });
 
-  test("is failed by one that ends nobody when it is told to, though it would if the server died", async () => {
+  test("is failed by a mechanism that ends its tree only when the server dies", async () => {
     const { clock, hurry } = impatient();
     const calls: string[] = [];
     const deaf = (real: Containment): Containment => ({
       ...real,
-      // Not of the tier whose members are ended one by one, so nothing but the word is to end them.
+      // Not the tier whose members are ended one by one, so that only `force` could end them.
       tier: "anchor",
       hold: (leader, plan) => {
         const held = real.hold(leader, plan);
@@ -238,8 +238,8 @@ describe("the self-test", () => {
     expect(calls).toEqual(["force", "force", "verify"]);
   });
 
-  test("is failed by one that leaves its trees when the server is killed, and nothing of them stays", async () => {
-    // Time enough for a tree to end that would end with what stands for the server, though nobody had ended it.
+  test("is failed by a mechanism that leaves its trees when the server is killed, and cleans up", async () => {
+    // Long enough for a tree that would end with the simulated server by itself.
     const { clock, hurry } = impatient(300);
     const cookies: string[] = [];
     const forgetful = (real: Containment): Containment => ({
@@ -249,7 +249,7 @@ describe("the self-test", () => {
         return real.wrap(plan);
       },
       close: () => {
-        // Once, when its server is killed: it is closed again at the end, and by then others are on their way.
+        // Once, when its server is killed: it is closed again at the end, when other timers are running.
         if (cookies.length === 1) hurry();
         cookies.push("closed");
       },
@@ -259,8 +259,8 @@ describe("the self-test", () => {
     expect(await carrying(cookies[0] ?? "")).toEqual([]);
   });
 
-  test("is failed by a mechanism that leaves somebody behind", async () => {
-    // Time goes faster once it is ended, so that nobody waits for real for what will not happen.
+  test("is failed by a mechanism that leaves a process behind", async () => {
+    // The clock runs faster after the end, so that the test does not wait in real time for an event that never comes.
     let faster = 1;
     const clock = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / faster, call) };
     const make = (): Containment =>
@@ -271,7 +271,7 @@ describe("the self-test", () => {
     expect(result).toMatchObject({ kind: "failed", why: expect.stringContaining("outlived") });
   });
 
-  test("a machine without a program goes on to the next best", async () => {
+  test("a machine without a program uses the next best mechanism", async () => {
     const { bwrap, ...programs } = machine.programs;
     const bare = { ...around, stateDir: mkdtempSync(join(workspace, "state-")), machine: { ...machine, programs } };
     const { containment, passedOver } = await choose(bare);
@@ -281,7 +281,7 @@ describe("the self-test", () => {
     expect(bwrap === undefined || typeof bwrap === "string").toBe(true);
   });
 
-  test("G20: what is required and missing is refused with the command that installs it", async () => {
+  test("G20: a required tier that is missing is refused with the command that installs it", async () => {
     const bare = { ...machine, programs: {}, cgroup: undefined };
     const stateDir = mkdtempSync(join(workspace, "state-"));
     await expect(choose({ ...around, stateDir, machine: bare, requireTier: "namespace" })).rejects.toMatchObject({

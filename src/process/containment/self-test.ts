@@ -1,12 +1,13 @@
-// Whether a mechanism really does what it is for, on this machine, now: a hostile tree is started with it and ended,
-// and another one is left behind by a server that is killed.
+// Tests whether a mechanism works on this machine now: it starts a hostile tree and ends it, and leaves another one
+// behind with a server that is killed.
 //
-// The proof is not the mechanism's own: the hostile process holds a pipe open, and the end of that pipe is its death.
+// The proof does not rely on the mechanism: the hostile process holds a pipe open, and the end of that pipe is its
+// death.
 //
 // Invariants
-// 1. A tree under test is in no ledger, so whoever tests must not be outlived by it, also if the mechanism is none.
-//    Everybody in it waits for the end of a pipe, the tether, whose other end nobody but us has: it comes when we are
-//    gone, however we died, and then they are gone within milliseconds.
+// 1. A tree under test is in no ledger, so it must not outlive the tester, even if the mechanism fails. Every process
+//    in it waits for the end of a pipe, the tether, whose other end only we hold: it ends when we are gone, however we
+//    died, and the tree follows within milliseconds.
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import type { Readable, Writable } from "node:stream";
@@ -24,23 +25,25 @@ import type { ProcessTable } from "../tree/process-table.ts";
 import { send } from "../tree/signal.ts";
 import type { Containment, HeldTree, LaunchPlan, Leader } from "./containment.ts";
 
-/** `shortage`: the machine had no room for the test, so it says nothing about the mechanism. */
+/** `shortage`: the machine lacked resources for the test, so it says nothing about the mechanism. */
 export type TestResult =
   | { readonly kind: "passed" }
   | { readonly kind: "failed"; readonly why: string; readonly shortage?: true };
 
-/** How long one step may take, on a machine that is very busy. All of it takes a tenth of a second. */
+/** The timeout of one step, for a very busy machine. The whole test takes a tenth of a second. */
 const STEP_MS_MAX = 5_000;
 
-/** What a leader says before it fails is kept, up to this. */
+/** How much of a failing leader's stderr is kept. */
 const COMPLAINT_BYTES_MAX = 2_000;
 
-/** Where everybody of a tree finds the tether. Not the input: Node lets go of that when its own child has ended. */
+/**
+ * The tether's descriptor in every process of a tree. Not stdin: Node closes its end of that when its own child exits.
+ */
 const TETHER_FD = 6;
 
 /**
- * Stands for the server: it is the parent of what it starts, and keeps nothing of it but the tether. When that ends, it
- * takes its group along: also a leader that hangs, and whom nobody else would end.
+ * Simulates the server: it is the parent of the tree and keeps only the tether. When that ends, it kills its group,
+ * including a leader that hangs and would otherwise be left.
  */
 const SERVER = ['"$@" &', "exec 1>&- 2>&- 3>&- 4>&- 5>&-", `read -r _ <&${TETHER_FD}`, "kill -KILL 0"].join("\n");
 
@@ -52,8 +55,8 @@ const HOSTILE = [
 ].join("\n");
 
 /**
- * The same for whoever cannot see files: it keeps its environment, and nothing else. It is Node, because a platform may
- * hide the environment of its own programs, and starts itself anew in a session of its own.
+ * The variant where open files cannot be read: it keeps its environment, and nothing else. It is Node, because a
+ * platform may hide the environment of system programs, and restarts itself in its own session.
  */
 const MARKED = [
   `daemon='console.log("up"); process.stdin.on("close", () => process.exit()).resume()'`,
@@ -66,7 +69,7 @@ const MARKED = [
 export interface Testing {
   readonly clock: Clock;
   readonly workspace: string;
-  /** Makes one that nobody else uses: it is closed as a dying server would close it. */
+  /** Makes one for this test alone: it is closed as a dying server would close it. */
   readonly make: () => Containment | undefined;
   /** Default /proc. */
   readonly processTable?: ProcessTable;
@@ -79,19 +82,19 @@ export async function selfTest(testing: Testing): Promise<TestResult> {
   return failed.find(({ shortage }) => shortage) ?? failed[0] ?? { kind: "passed" };
 }
 
-type Way = "stop" | "server-killed";
+type Scenario = "stop" | "server-killed";
 
-async function attempt(testing: Testing, way: Way): Promise<TestResult> {
+async function attempt(testing: Testing, scenario: Scenario): Promise<TestResult> {
   let trial: Trial | undefined;
   try {
     const containment = testing.make();
-    if (containment === undefined) return failed("what it is made of is missing");
-    trial = await Trial.begin(containment, testing, way);
+    if (containment === undefined) return failed("a program or kernel feature that it needs is missing");
+    trial = await Trial.begin(containment, testing, scenario);
     const up = await within(testing.clock, STEP_MS_MAX, trial.up());
-    if (up !== "up") return failed(up ?? "the process to be held did not come up");
+    if (up !== "up") return failed(up ?? "the test process did not start in time");
     trial.end();
     const gone = await within(testing.clock, STEP_MS_MAX, trial.gone);
-    return gone === undefined ? failed(DEED[way]) : { kind: "passed" };
+    return gone === undefined ? failed(FAILURE[scenario]) : { kind: "passed" };
   } catch (error) {
     return failed(messageOf(error), isShortage(error));
   } finally {
@@ -104,7 +107,7 @@ const failed = (why: string, shortage = isForkFailure(why)): TestResult => ({
   ...(shortage ? { shortage } : {}),
 });
 
-const DEED: Readonly<Record<Way, string>> = {
+const FAILURE: Readonly<Record<Scenario, string>> = {
   stop: "a process that had left its session outlived the kill",
   "server-killed": "a process outlived the server that had started it",
 };
@@ -116,16 +119,16 @@ interface TrialParts {
   readonly release: (() => void) | undefined;
   readonly processTable: ProcessTable;
   readonly clock: Clock;
-  readonly way: Way;
+  readonly scenario: Scenario;
 }
 
-/** One tree, started by a shell that stands for the server. */
+/** One tree, started by a shell that simulates the server. */
 class Trial {
-  /** Resolves when nobody holds the output of the tree any more. */
+  /** Resolves when no process holds the output of the tree. */
   readonly gone: Promise<true>;
   readonly #containment: Containment;
   readonly #plan: LaunchPlan;
-  readonly #way: Way;
+  readonly #scenario: Scenario;
   readonly #processTable: ProcessTable;
   readonly #server: ChildProcess;
   readonly #control: Writable;
@@ -135,20 +138,20 @@ class Trial {
   readonly #clock: Clock;
   #held: HeldTree | undefined;
   #identity: Identity | undefined;
-  #said = "";
-  #complaint = "";
+  #stdout = "";
+  #stderr = "";
 
-  /** Rejects if the machine has no room for it. */
-  static async begin(containment: Containment, testing: Testing, way: Way): Promise<Trial> {
-    const { workspace, clock, processTable: sight = PROC_PROCESS_TABLE } = testing;
-    const plan = planOf(workspace, sight);
+  /** Rejects if the machine lacks resources for it. */
+  static async begin(containment: Containment, testing: Testing, scenario: Scenario): Promise<Trial> {
+    const { workspace, clock, processTable = PROC_PROCESS_TABLE } = testing;
+    const plan = planOf(workspace, processTable);
     const { file, args, prepare, release } = containment.wrap(plan);
     prepare?.();
     const server = spawnCovered(SHELL, ["-c", SERVER, "belay", file, ...args], {
       cwd: workspace,
       env: plan.env,
       detached: true,
-      // The last one is the tether. Nothing is ever said on it, and it is let go when all is over.
+      // The last one is the tether. No data is written to it, and it is closed at the end.
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe", "pipe"],
     });
     try {
@@ -158,14 +161,14 @@ class Trial {
       containment.close?.();
       throw error;
     }
-    return new Trial({ containment, plan, server, release, processTable: sight, clock, way });
+    return new Trial({ containment, plan, server, release, processTable, clock, scenario });
   }
 
-  private constructor({ containment, plan, server, release, processTable: sight, clock, way }: TrialParts) {
+  private constructor({ containment, plan, server, release, processTable, clock, scenario }: TrialParts) {
     this.#clock = clock;
     this.#containment = containment;
-    this.#way = way;
-    this.#processTable = sight;
+    this.#scenario = scenario;
+    this.#processTable = processTable;
     this.#plan = plan;
     this.#server = server;
     this.#release = release;
@@ -177,42 +180,42 @@ class Trial {
     this.#status = new Status(status as Readable);
     this.#liveness.resume();
     stdout?.on("data", (data: Buffer) => {
-      this.#said += data.toString("latin1");
+      this.#stdout += data.toString("latin1");
     });
     stderr?.on("data", (data: Buffer) => {
-      this.#complaint = (this.#complaint + data.toString("utf8")).slice(0, COMPLAINT_BYTES_MAX);
+      this.#stderr = (this.#stderr + data.toString("utf8")).slice(0, COMPLAINT_BYTES_MAX);
     });
     this.gone = new Promise((resolve) => stdout?.once("close", () => resolve(true)));
   }
 
-  /** Resolves with `up` when the hostile process is there, or with why it will not be. */
+  /** Resolves with `up` when the hostile process runs, or with the reason why it does not. */
   async up(): Promise<string> {
     const first = await Promise.race([this.#status.ready.then(() => "ready"), this.gone]);
-    const complaint = `${this.#complaint.trim()} ${this.#status.complaint}`.trim();
+    const complaint = `${this.#stderr.trim()} ${this.#status.complaint}`.trim();
     if (first !== "ready") return `it did not start${complaint === "" ? "" : `: ${complaint}`}`;
-    await this.#processTable.look?.();
+    await this.#processTable.refresh?.();
     this.#held = this.#containment.hold(this.#leader(), this.#plan);
     this.#control.write(GO);
-    while (!this.#said.includes("up")) {
+    while (!this.#stdout.includes("up")) {
       const more = new Promise((resolve) => this.#server.stdout?.once("data", resolve));
-      if ((await Promise.race([more, this.gone])) === true) return "the process to be held ended by itself";
+      if ((await Promise.race([more, this.gone])) === true) return "the test process ended by itself";
     }
     return "up";
   }
 
   end(): void {
-    if (this.#way === "stop") {
+    if (this.#scenario === "stop") {
       this.#held?.force();
       if (this.#containment.tier === "group") void this.#held?.verify(FORCE_WAIT_MS, [this.gone]);
       return;
     }
-    // All that the kernel would do if the server were killed, and nothing else.
+    // Exactly what the kernel does when the server is killed.
     this.#server.kill("SIGKILL");
     this.#control.destroy();
     this.#containment.close?.();
   }
 
-  /** Whatever came of it, nothing stays. */
+  /** Removes everything, whatever the result. */
   async clean(): Promise<void> {
     this.#held?.force();
     await this.#held?.verify(FORCE_WAIT_MS, [this.gone]);
@@ -220,7 +223,8 @@ class Trial {
     for (const stream of this.#server.stdio) stream?.destroy();
     this.#control.destroy();
     this.#liveness.destroy();
-    // A leader that ends by itself when its pipe does, as an anchor, is waited for: a test leaves nothing behind.
+    // Some leaders, such as an anchor, exit only when their pipe ends. Waits for that, so the test leaves nothing
+    // behind.
     const leader = this.#identity;
     const isGone = (): boolean => leader === undefined || !this.#processTable.isStill(leader);
     await until(isGone, { clock: this.#clock, waitMs: FORCE_WAIT_MS });
@@ -232,7 +236,7 @@ class Trial {
     const processTable = this.#processTable;
     const [pid] = processTable.childrenOf(this.#server.pid ?? 0);
     const identity = pid === undefined ? undefined : processTable.identityOf(pid);
-    if (identity === undefined) throw new Error("what holds the process has died");
+    if (identity === undefined) throw new Error("its leader has died");
     this.#identity = identity;
     const liveness = this.#liveness;
     return {
@@ -246,7 +250,7 @@ class Trial {
       get released() {
         return liveness.closed;
       },
-      tell: (text) => {
+      write: (text) => {
         this.#control.write(text);
       },
     };
@@ -255,7 +259,7 @@ class Trial {
 
 function planOf(workspace: string, processTable: ProcessTable): LaunchPlan {
   const id = "proc_selftest.1";
-  // One of its own each time: a watchdog of the trial before may still be looking for its own.
+  // Random, because a watchdog of the trial before may still be searching for its own cookie.
   const cookie = makeCookie(id, randomBytes(9).toString("base64url"));
   const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return {

@@ -1,19 +1,19 @@
-// A seccomp filter that leaves a command the families of sockets which a network namespace covers. Others lead out:
-// AF_VSOCK connects to the host of a virtual machine, whatever network the program is in.
+// A seccomp filter that allows a command only the socket families that a network namespace covers. Others lead out of
+// it: AF_VSOCK connects to the host of a virtual machine from any network namespace.
 //
-// io_uring can make sockets without the system call that is filtered, so it is refused as if the kernel had none.
+// io_uring can make sockets without the filtered system call, so it fails as if the kernel lacked it.
 
 const FAMILIES = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
 
 interface Abi {
-  /** As the kernel names it in `seccomp_data.arch`. */
+  /** The value of `seccomp_data.arch`. */
   readonly arch: number;
   readonly socket: number;
-  /** Of 32-bit programs: one call for all, whose first argument says which. */
+  /** On 32-bit ABIs: one system call for all socket functions, selected by its first argument. */
   readonly socketcall?: number;
 }
 
-/** Each kernel runs programs of these. The first is its own. */
+/** The ABIs of programs that each kernel runs, its own first. */
 const ABIS: Partial<Record<NodeJS.Architecture, readonly [Abi, ...Abi[]]>> = {
   x64: [
     { arch: 0xc000_003e, socket: 41 },
@@ -28,7 +28,7 @@ const ABIS: Partial<Record<NodeJS.Architecture, readonly [Abi, ...Abi[]]>> = {
 };
 
 const IO_URING_SETUP = 425;
-/** Of socketcall(2): make one. */
+/** The number of `socket` for socketcall(2). */
 const SOCKETCALL_SOCKET = 1;
 /** Calls of the x32 interface have this bit. Its calls have other numbers, and no distribution uses it. */
 const X32_BIT = 0x4000_0000;
@@ -40,7 +40,7 @@ const RETURN = 0x06;
 
 const NUMBER_AT = 0;
 const ARCH_AT = 4;
-/** The low half of the first argument, where numbers are stored low byte first. */
+/** The low half of the first argument on little-endian machines. */
 const ARGUMENT_AT = 16;
 
 const ALLOW = 0x7fff_0000;

@@ -1,4 +1,4 @@
-// Which mechanism is chosen, and why none is, by what was found out before: nothing is held here.
+// The choice of a mechanism, and its refusal, from given test results: no process is started here.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import type { Machine } from "./machine.ts";
 import { MECHANISMS, TIER_OF } from "./mechanisms.ts";
 import { notesOnPlatform } from "./platform.ts";
 import type { TestResult } from "./self-test.ts";
-import { type Choosing, choose } from "./tiers.ts";
+import { type ChooseOptions, choose } from "./tiers.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -29,8 +29,8 @@ const rich = (): Machine => ({
   programs: Object.fromEntries(PROGRAMS.map((name) => [name, `/nowhere/${name}`])),
 });
 
-/** On which all but these have failed. */
-function on(machine: Machine, ...passed: readonly Mechanism[]): Choosing {
+/** With test results: only these have passed. */
+function on(machine: Machine, ...passed: readonly Mechanism[]): ChooseOptions {
   const test = async (one: Mechanism): Promise<TestResult> =>
     passed.includes(one) ? { kind: "passed" } : { kind: "failed", why: `no ${one}` };
   return { machine, stateDir: dir, workspace: dir, clock: manualClock(), processTable: PROC_PROCESS_TABLE, test };
@@ -50,23 +50,23 @@ describe("the mechanism", () => {
     containment.close?.();
   });
 
-  test("is the one that is asked for, also if a better one is there", async () => {
+  test("is the requested one, even if a better one is available", async () => {
     const { containment, passedOver } = await choose({ ...on(rich(), ...MECHANISMS), mechanism: "anchor" });
     expect([containment.mechanism, passedOver]).toEqual(["anchor", {}]);
   });
 
-  test("that has passed, and whose programs are gone since, is passed over", async () => {
+  test("that has passed, but lost its programs since, is skipped", async () => {
     const { containment } = await choose(on({ ...rich(), cgroup: undefined }, "cgroup", "group"));
     expect(containment.mechanism).toBe("group");
     containment.close?.();
   });
 
-  test("a test that had no room refuses the start instead of choosing a lower tier", async () => {
+  test("a test that lacked resources refuses the start instead of choosing a lower tier", async () => {
     const test = async (one: Mechanism): Promise<TestResult> =>
       one === "bubblewrap" ? { kind: "failed", why: "spawn EMFILE", shortage: true } : { kind: "passed" };
     await expect(choose({ ...on(rich()), test })).rejects.toMatchObject({
       code: "uncontained",
-      message: "Whether bubblewrap holds processes here could not be tested: spawn EMFILE.",
+      message: "The containment by bubblewrap could not be tested: spawn EMFILE.",
       hint: expect.stringContaining("raise the limits"),
     });
   });
@@ -78,7 +78,7 @@ describe("the mechanism", () => {
     expect(containment.tier).toBe("namespace");
   });
 
-  test("may be as sure as is required, or surer", async () => {
+  test("may be of the required tier or a stronger one", async () => {
     for (const requireTier of ["namespace", "cgroup", "anchor", "group"] as const) {
       const { containment } = await choose({ ...on(rich(), "unshare"), requireTier });
       expect(containment.mechanism).toBe("unshare");
@@ -89,10 +89,10 @@ describe("the mechanism", () => {
 describe("a refusal", () => {
   const install = { bubblewrap: "Install bubblewrap: apt-get install bubblewrap." };
 
-  test("says what is required, what there is, why, and what would do", async () => {
+  test("has the required tier, the available one, the reasons and the fixes", async () => {
     const { bwrap: _, ...programs } = rich().programs;
-    const asked = choose({ ...on({ ...rich(), programs }, "anchor"), requireTier: "namespace" });
-    await expect(asked).rejects.toMatchObject({
+    const choosing = choose({ ...on({ ...rich(), programs }, "anchor"), requireTier: "namespace" });
+    await expect(choosing).rejects.toMatchObject({
       code: "uncontained",
       message:
         'Processes of tier "namespace" cannot be started: the best this machine has is "anchor". ' +
@@ -101,59 +101,62 @@ describe("a refusal", () => {
     });
   });
 
-  test("speaks of no mechanism that would not be sure enough", async () => {
-    const asked = choose({ ...on({ ...rich(), programs: {}, cgroup: undefined }, "group"), requireTier: "namespace" });
-    await expect(asked).rejects.toMatchObject({
+  test("recommends no mechanism that would be too weak", async () => {
+    const choosing = choose({
+      ...on({ ...rich(), programs: {}, cgroup: undefined }, "group"),
+      requireTier: "namespace",
+    });
+    await expect(choosing).rejects.toMatchObject({
       hint: `${install.bubblewrap} Or: Install util-linux: apt-get install util-linux.`,
     });
   });
 
-  test("names those that have passed, and whose programs are gone since, without a reason", async () => {
-    const asked = choose({ ...on({ ...rich(), cgroup: undefined }, "cgroup"), mechanism: "cgroup" });
-    await expect(asked).rejects.toMatchObject({
-      message: "Processes cannot be started: nothing here holds them. cgroup",
+  test("names mechanisms that have passed, but lost their programs since, without a reason", async () => {
+    const choosing = choose({ ...on({ ...rich(), cgroup: undefined }, "cgroup"), mechanism: "cgroup" });
+    await expect(choosing).rejects.toMatchObject({
+      message: "Processes cannot be started: no mechanism works here. cgroup",
     });
   });
 
-  test("has nothing behind its last word where nothing was passed over", async () => {
-    const asked = choose({ ...on(rich(), "anchor"), mechanism: "anchor", requireTier: "namespace" });
-    await expect(asked).rejects.toMatchObject({
+  test("ends after its first sentence if no mechanism was tried before", async () => {
+    const choosing = choose({ ...on(rich(), "anchor"), mechanism: "anchor", requireTier: "namespace" });
+    await expect(choosing).rejects.toMatchObject({
       message: 'Processes of tier "namespace" cannot be started: the best this machine has is "anchor".',
     });
   });
 
-  test("for a mechanism that was asked for speaks of that one alone", async () => {
+  test("for a requested mechanism is about that one alone", async () => {
     const { bwrap: _, ...programs } = rich().programs;
-    const asked = choose({ ...on({ ...rich(), programs, cgroup: undefined }), mechanism: "bubblewrap" });
-    await expect(asked).rejects.toMatchObject({
-      message: "Processes cannot be started: nothing here holds them. bubblewrap: no bubblewrap",
+    const choosing = choose({ ...on({ ...rich(), programs, cgroup: undefined }), mechanism: "bubblewrap" });
+    await expect(choosing).rejects.toMatchObject({
+      message: "Processes cannot be started: no mechanism works here. bubblewrap: no bubblewrap",
       hint: install.bubblewrap,
     });
   });
 
-  test("where nothing holds has every way there is, each once", async () => {
-    const asked = choose(on({ ...rich(), programs: {}, cgroup: undefined }));
-    const error = await asked.catch((thrown: unknown) => thrown);
+  test("where no mechanism works has every fix, each once", async () => {
+    const choosing = choose(on({ ...rich(), programs: {}, cgroup: undefined }));
+    const error = await choosing.catch((thrown: unknown) => thrown);
     const { hint } = error as { readonly hint: string };
     expect(hint.split(" Or: ").map((one) => one.slice(0, 20))).toEqual([
       ...["Install bubblewrap: ", "Install util-linux: ", "Start the server in ", "Install perl: apt-ge"],
     ]);
   });
 
-  test("of which nobody knows what to do has no hint of its own", async () => {
+  test("without a known fix has the default hint", async () => {
     const { hint } = new ControlError("uncontained", "any");
     await expect(choose({ ...on(rich()), mechanism: "group" })).rejects.toMatchObject({ hint });
   });
 });
 
 describe("the doctor", () => {
-  const told = async (machine: Machine, ...passed: readonly Mechanism[]): Promise<Diagnosis> =>
+  const diagnosed = async (machine: Machine, ...passed: readonly Mechanism[]): Promise<Diagnosis> =>
     diagnose(on(machine, ...passed));
   const limitsOf = ({ mechanisms }: Diagnosis, mechanism: Mechanism): string =>
     mechanisms.find((one) => one.mechanism === mechanism)?.limits.join(" ") ?? "";
 
-  test("names the best that has passed, what each is made of, and how to mend the others", async () => {
-    const { mechanisms, best, notes, platform, kernel } = await told(
+  test("reports the best that has passed, what is available, and fixes for the others", async () => {
+    const { mechanisms, best, notes, platform, kernel } = await diagnosed(
       { ...rich(), cgroup: undefined },
       "unshare",
       "group",
@@ -173,75 +176,77 @@ describe("the doctor", () => {
     expect(mechanisms.find(({ mechanism }) => mechanism === "unshare")?.fix).toBeUndefined();
   });
 
-  test("has no best where nothing has passed", async () => {
-    expect((await told(rich())).best).toBeUndefined();
+  test("has no best where none has passed", async () => {
+    expect((await diagnosed(rich())).best).toBeUndefined();
   });
 
-  test("tells of the cap on processes by kernel, rights and programs", async () => {
+  test("reports the cap on processes by kernel, privileges and programs", async () => {
     const { setpriv: _, ...programs } = rich().programs;
     const rows: readonly [Partial<Machine>, string][] = [
       [{}, ""],
-      [{ capsPerNamespace: false }, "That takes Linux 6.14."],
+      [{ capsPerNamespace: false }, "A cap requires Linux 6.14."],
       [{ root: true }, "As root, the cap on processes is a guard against accidents only"],
-      [{ programs }, "That takes setpriv: apt-get install util-linux."],
+      [{ programs }, "A cap requires setpriv: apt-get install util-linux."],
     ];
     for (const [more, words] of rows) {
-      const limits = limitsOf(await told({ ...rich(), ...more }), "bubblewrap");
+      const limits = limitsOf(await diagnosed({ ...rich(), ...more }), "bubblewrap");
       if (words === "") expect(limits).toBe("sudo and other set-user-ID programs get no rights inside.");
       else expect(limits).toContain(words);
     }
-    expect(limitsOf(await told(rich()), "unshare")).toBe('It has no profile "workspace".');
+    expect(limitsOf(await diagnosed(rich()), "unshare")).toBe('It has no profile "workspace".');
   });
 
-  test("says of a control group that it has no cap, unless the kernel counts there", async () => {
+  test("reports that a control group has no cap, unless the kernel counts processes there", async () => {
     const NO_CAP = "The number of processes of a tree is not capped.";
-    expect(limitsOf(await told(rich()), "cgroup")).toContain(NO_CAP);
-    expect(limitsOf(await told({ ...rich(), cgroup: undefined }), "cgroup")).toContain(NO_CAP);
-    // What we ask for is written there, over what the kernel has said; this is no kernel, which would say it again.
+    expect(limitsOf(await diagnosed(rich()), "cgroup")).toContain(NO_CAP);
+    expect(limitsOf(await diagnosed({ ...rich(), cgroup: undefined }), "cgroup")).toContain(NO_CAP);
+    // The request overwrites the beginning of the file, where a real kernel would answer with its own text.
     writeFileSync(join(dir, "cgroup.subtree_control"), "_____ cpu pids");
-    const { mechanisms } = await told(rich());
+    const { mechanisms } = await diagnosed(rich());
     expect(mechanisms.find(({ mechanism }) => mechanism === "cgroup")?.limits.slice(0, 2)).toEqual([
       "Processes see each other, and the server: keep secrets out of the server's environment.",
       "If the server is killed, its trees end a moment later, by a watchdog, or at the next start.",
     ]);
   });
 
-  test("G38: says what a command can do to Belay, by mechanism, as the table of attacks has it", async () => {
-    const diagnosis = await told(rich());
+  test("G38: reports what a command can do to Belay, by mechanism, from the table of attacks", async () => {
+    const diagnosis = await diagnosed(rich());
     for (const mechanism of MECHANISMS) {
       const limits = limitsOf(diagnosis, mechanism);
       for (const words of unenforced(mechanism, true)) expect(limits).toContain(words);
       expect(limits.includes("run Belay as a separate user")).toBe(TIER_OF[mechanism] !== "namespace");
     }
     const { mount: _, ...programs } = rich().programs;
-    expect(limitsOf(await told({ ...rich(), programs }), "unshare")).toContain("A command can read or change");
+    expect(limitsOf(await diagnosed({ ...rich(), programs }), "unshare")).toContain("A command can read or change");
     const { perl: __, ...others } = rich().programs;
-    expect(limitsOf(await told({ ...rich(), programs: others }), "cgroup")).toContain("can leave its own and escape");
+    expect(limitsOf(await diagnosed({ ...rich(), programs: others }), "cgroup")).toContain(
+      "can leave its own and escape",
+    );
   });
 
-  test("says who escapes the lower tiers", async () => {
-    const diagnosis = await told(rich());
+  test("reports what escapes the lower tiers", async () => {
+    const diagnosis = await diagnosed(rich());
     expect(limitsOf(diagnosis, "anchor")).toContain("kills its anchor on purpose");
-    expect(limitsOf(diagnosis, "group")).toContain("closes the files it has inherited, escapes");
-    expect(limitsOf(diagnosis, "group")).not.toContain("whose environment ps does not show");
+    expect(limitsOf(diagnosis, "group")).toContain("closes its inherited files escapes");
+    expect(limitsOf(diagnosis, "group")).not.toContain("if ps does not show its environment");
   });
 
-  test("says that there are no terminals where nothing makes them", async () => {
+  test("reports that there are no terminals without a program that makes them", async () => {
     const { script: _, ...programs } = rich().programs;
-    const { notes } = await told({ ...rich(), programs });
+    const { notes } = await diagnosed({ ...rich(), programs });
     expect(notes).toEqual(["No terminals: `script` is missing (apt-get install bsdutils)."]);
-    // A Mac has none in any case, and says so by itself.
-    const mac = await told({ ...rich(), programs, platform: "darwin" });
+    // macOS has none in any case, and has its own note about it.
+    const mac = await diagnosed({ ...rich(), programs, platform: "darwin" });
     expect(mac.notes).toEqual(notesOnPlatform("darwin"));
   });
 
-  test("says of a server that is the first process of its container that somebody must reap", async () => {
+  test("reports that a server with pid 1 needs an init that reaps processes", async () => {
     const pid = Object.getOwnPropertyDescriptor(process, "pid") ?? {};
     onTestFinished(() => {
       Object.defineProperty(process, "pid", pid);
     });
     Object.defineProperty(process, "pid", { ...pid, value: 1 });
-    expect((await told(rich(), "group")).notes).toEqual([
+    expect((await diagnosed(rich(), "group")).notes).toEqual([
       "The server is the first process here and does not reap others: use --init, or tini.",
     ]);
   });

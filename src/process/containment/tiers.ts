@@ -1,79 +1,81 @@
-// Finds the surest way to hold processes on this machine: the first mechanism, best first, that is there and has proven
-// itself in a test.
+// Chooses the containment of this machine: the first mechanism, best first, that is available and passes its self-test.
+// Records the choice, so that a change since the last start is reported.
 //
 // Invariants
-// 1. What a test has found out is kept in the memory of this program alone, and only if it passed: no file that a
-//    command could write to, and no shortage of an hour ago, makes a later start choose less.
-// 2. A test that could not be run for want of resources decides nothing: the start is refused, not softened.
+// 1. A test result is kept only in memory and only if the test passed: no file that a command could write to, and no
+//    earlier shortage, makes a later start choose a weaker mechanism.
+// 2. A test that cannot run for lack of resources decides nothing: the start is refused, not weakened.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ControlError } from "../../core/errors.ts";
 import type { Mechanism, Tier } from "../../ports/spawner.ts";
 import { NO_ROOM } from "../launch/start.ts";
 import type { ProcessTable } from "../tree/process-table.ts";
 import type { Containment } from "./containment.ts";
 import { fixFor } from "./fixes.ts";
-import { isAtLeast, MECHANISMS, makeContainment, type Surroundings, TIER_OF } from "./mechanisms.ts";
+import { isAtLeast, MECHANISMS, type MechanismOptions, makeContainment, TIER_OF } from "./mechanisms.ts";
 import { processTableOn } from "./platform.ts";
 import { selfTest, type TestResult } from "./self-test.ts";
 
 export type TestResults = Readonly<Partial<Record<Mechanism, TestResult>>>;
 
-export interface Choosing extends Surroundings {
-  /** This one and no other. */
+export interface ChooseOptions extends MechanismOptions {
+  /** Only this one. */
   readonly mechanism?: Mechanism;
   readonly requireTier?: Tier;
-  /** Tests again, whatever this program has found out before. */
+  /** Tests again, even if this program has results already. */
   readonly fresh?: boolean;
 }
 
 export interface Choice {
   readonly containment: Containment;
-  /** Those that were tried before it, and why they are not it. */
+  /** The mechanisms tried before it, and why they were not chosen. */
   readonly passedOver: TestResults;
 }
 
-/** Throws `uncontained` if nothing here is sure enough. */
-export async function choose(choosing: Choosing): Promise<Choice> {
-  const wanted = choosing.mechanism === undefined ? MECHANISMS : [choosing.mechanism];
-  const tests = new Tests(choosing);
+/** Throws `uncontained` if no mechanism is strong enough. */
+export async function choose(options: ChooseOptions): Promise<Choice> {
+  const wanted = options.mechanism === undefined ? MECHANISMS : [options.mechanism];
+  const tests = new Tests(options);
   const passedOver: Partial<Record<Mechanism, TestResult>> = {};
   for (const mechanism of wanted) {
     const result = await tests.of(mechanism);
-    const containment = result.kind === "passed" ? makeContainment(mechanism, choosing) : undefined;
+    const containment = result.kind === "passed" ? makeContainment(mechanism, options) : undefined;
     if (result.kind === "failed" && result.shortage === true) throw noRoom(mechanism, result.why);
     if (containment === undefined) {
       passedOver[mechanism] = result;
       continue;
     }
-    if (choosing.requireTier === undefined || isAtLeast(containment.tier, choosing.requireTier)) {
+    if (options.requireTier === undefined || isAtLeast(containment.tier, options.requireTier)) {
       return { containment, passedOver };
     }
     containment.close?.();
-    throw refusal(choosing, containment.tier, passedOver);
+    throw refusal(options, containment.tier, passedOver);
   }
-  throw refusal(choosing, undefined, passedOver);
+  throw refusal(options, undefined, passedOver);
 }
 
-/** What has passed in this program, by mechanism and machine. */
+/** Passed tests of this program, by mechanism and machine. */
 const passed = new Set<string>();
 
-/** Tests each mechanism, unless this program has seen it pass. */
+/** Tests each mechanism, unless it has passed before in this program. */
 export class Tests {
-  readonly #around: Surroundings;
+  readonly #options: MechanismOptions;
   readonly #fresh: boolean;
   readonly #processTable: ProcessTable | undefined;
 
-  constructor(choosing: Surroundings & { readonly fresh?: boolean }) {
-    this.#around = choosing;
-    this.#fresh = choosing.fresh === true;
-    this.#processTable = choosing.processTable ?? processTableOn(choosing.machine.platform, choosing.clock);
+  constructor(options: MechanismOptions & { readonly fresh?: boolean }) {
+    this.#options = options;
+    this.#fresh = options.fresh === true;
+    this.#processTable = options.processTable ?? processTableOn(options.machine.platform, options.clock);
   }
 
   async of(mechanism: Mechanism): Promise<TestResult> {
-    const { clock, workspace, machine, test } = this.#around;
+    const { clock, workspace, machine, test } = this.#options;
     if (test !== undefined) return test(mechanism);
     const key = JSON.stringify([mechanism, this.#processTable?.kind, machine]);
     if (passed.has(key) && !this.#fresh) return { kind: "passed" };
-    const make = (): Containment | undefined => makeContainment(mechanism, this.#around);
+    const make = (): Containment | undefined => makeContainment(mechanism, this.#options);
     const processTable = this.#processTable === undefined ? {} : { processTable: this.#processTable };
     const result = await selfTest({ clock, workspace, make, ...processTable });
     if (result.kind === "passed") passed.add(key);
@@ -83,14 +85,14 @@ export class Tests {
 }
 
 const noRoom = (mechanism: Mechanism, why: string): ControlError =>
-  new ControlError("uncontained", `Whether ${mechanism} holds processes here could not be tested: ${why}.`, {
+  new ControlError("uncontained", `The containment by ${mechanism} could not be tested: ${why}.`, {
     hint: NO_ROOM,
   });
 
-function refusal(choosing: Choosing, there: Tier | undefined, passedOver: TestResults): ControlError {
-  const { requireTier, mechanism, machine } = choosing;
+function refusal(options: ChooseOptions, there: Tier | undefined, passedOver: TestResults): ControlError {
+  const { requireTier, mechanism, machine } = options;
   const wanted = requireTier === undefined ? "Processes" : `Processes of tier "${requireTier}"`;
-  const has = there === undefined ? "nothing here holds them" : `the best this machine has is "${there}"`;
+  const has = there === undefined ? "no mechanism works here" : `the best this machine has is "${there}"`;
   const whys = Object.entries(passedOver).map(([name, result]) =>
     result.kind === "failed" ? `${name}: ${result.why}` : name,
   );
@@ -101,4 +103,32 @@ function refusal(choosing: Choosing, there: Tier | undefined, passedOver: TestRe
   return new ControlError("uncontained", `${wanted} cannot be started: ${has}. ${whys.join("; ")}`.trim(), {
     ...(fixes.length === 0 ? {} : { hint: [...new Set(fixes)].join(" Or: ") }),
   });
+}
+
+const LAST_MECHANISM_FILE = "last-mechanism";
+
+/**
+ * Records the mechanism of this start. Returns a sentence for the operator if the last start used another one. The
+ * record is informative only: it never decides which mechanism is used.
+ */
+export function noteMechanism(dir: string, now: Mechanism): string | undefined {
+  const before = lastMechanism(dir);
+  try {
+    if (before !== now) writeFileSync(join(dir, LAST_MECHANISM_FILE), `${now}\n`, { mode: 0o600 });
+  } catch {
+    // A full disk is reported elsewhere; the change is reported again at the next start.
+  }
+  if (before === undefined || before === now) return undefined;
+  return `Processes are held by ${nameOf(now)} from now on; at the last start it was ${nameOf(before)}.`;
+}
+
+const nameOf = (mechanism: Mechanism): string => `${mechanism} (tier ${TIER_OF[mechanism]})`;
+
+function lastMechanism(dir: string): Mechanism | undefined {
+  try {
+    const text = readFileSync(join(dir, LAST_MECHANISM_FILE), "utf8").trim();
+    return MECHANISMS.find((one) => one === text);
+  } catch {
+    return undefined;
+  }
 }

@@ -12,13 +12,13 @@ const plan: LaunchPlan = {
 
 test.each([
   { userNamespace: true, caps: true, drops: true },
-  // Nothing was kept for the cap, so nothing is to be given up.
+  // No capability was kept for the cap, so there is none to drop.
   { userNamespace: true, caps: false, drops: false },
-  // Root gives up what would undo the mounts, and keeps the rest.
+  // Root drops those that would undo the mounts, and keeps the rest.
   { userNamespace: false, caps: true, drops: false },
   { userNamespace: false, caps: false, drops: false },
 ])(
-  "a command has given up the rights that its leader needed, and those that undo mounts: $userNamespace, $caps",
+  "a command has dropped the capabilities that its leader needed, and those that undo mounts: $userNamespace, $caps",
   (given) => {
     const { drops, ...options } = given;
     const programs = { unshare: "unshare", setpriv: "/bin/setpriv", setsid: "setsid", clock: manualClock() } as const;

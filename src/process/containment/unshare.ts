@@ -1,7 +1,7 @@
-// Containment by a PID namespace without bubblewrap: what util-linux brings is enough for it.
+// Containment by a PID namespace without bubblewrap, with util-linux alone.
 //
-// The view of processes is the tree's own, and what is hidden is covered by the leader. The other mounts of the profile
-// `workspace` are not made, so it is refused here.
+// The tree has its own /proc, and the leader covers the hidden paths. The other mounts of the profile `workspace` are
+// not supported, so that profile is refused.
 import type { Clock } from "../../ports/clock.ts";
 import { quote } from "../launch/command-line.ts";
 import { gateArguments, leaderScript, SHELL } from "../launch/gate.ts";
@@ -14,7 +14,7 @@ export interface UnshareOptions {
   readonly unshare: string;
   readonly setpriv: string;
   readonly setsid: string;
-  /** For covering what is hidden. Without it nothing is, and doctor says so. */
+  /** Covers hidden paths. Without it none is covered, and `doctor` reports that. */
   readonly mount: string | undefined;
   readonly userNamespace: boolean;
   /** Whether the kernel counts pids per namespace. */
@@ -40,18 +40,18 @@ export function unshareArguments(options: UnshareOptions, plan: LaunchPlan): rea
   const keeps = caps || hiding.length > 0;
   const before = [...hiding, ...(caps ? [capLine(plan.limits.processesMax)] : [])].join("\n");
   return [
-    // `unshare` ends its child when it ends, but nobody ends `unshare` with the server: each link needs its own.
+    // `unshare` ends its child when it ends, but does not end with the server itself: each step needs its own signal.
     ...["--pdeathsig", "KILL", "--", options.unshare],
     ...(userNamespace ? ["--user", "--map-current-user", ...(keeps ? ["--keep-caps"] : [])] : []),
     ...["--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--"],
-    // A group of its own for the command, in which `unshare` is not.
+    // The command gets its own group, without `unshare` in it.
     ...[options.setsid, SHELL, "-c", leaderScript(before), "belay"],
     ...(userNamespace ? (keeps ? dropRights(setpriv) : []) : dropUndoing(setpriv)),
     ...gateArguments(plan),
   ];
 }
 
-/** Lines of the leader. If one of them fails, the command is not started. */
+/** Shell lines for the leader. If one of them fails, the command is not started. */
 function hidingLines({ protects, mount }: UnshareOptions, plan: LaunchPlan): readonly string[] {
   if (mount === undefined) return [];
   const paths = protects();
@@ -61,12 +61,12 @@ function hidingLines({ protects, mount }: UnshareOptions, plan: LaunchPlan): rea
   const must = (...words: readonly string[]): string => `${quote(words)} || exit ${NOT_HIDDEN}`;
   const shown = exposed === undefined ? [] : [must("mkdir", "-p", exposed), must(mount, "-c", "--bind", ".", exposed)];
   return [
-    // From here the workspace is reached after its directory has been covered.
+    // From here the workspace stays reachable after its directory has been covered.
     ...(exposed === undefined ? [] : [must("cd", exposed)]),
-    // With what is mounted below: without it the kernel refuses, in a namespace of users.
+    // Recursive: in a user namespace the kernel refuses to bind without the mounts below.
     ...pinned.map((path) => must(mount, "--rbind", path, path)),
     ...readOnly.map((path) => must(mount, "--rbind", path, path)),
-    // Each mount by itself: those below it are mounts of their own.
+    // Each mount separately: those below it are separate mounts.
     ...[...readOnly, ...pinned.filter((path) => readOnly.some((one) => isWithin(one, path)))].map((path) =>
       must(mount, "-o", "remount,bind,ro", path),
     ),
@@ -74,10 +74,10 @@ function hidingLines({ protects, mount }: UnshareOptions, plan: LaunchPlan): rea
     ...files.map((path) => must(mount, "--bind", "/dev/null", path)),
     ...shown,
     ...directories.map((path) => must(mount, "-o", "remount,bind,ro", path)),
-    // The directory in which we were started is below the mounts: from there everything could still be seen.
+    // Our initial working directory is below the mounts: from there everything could still be seen.
     must("cd", plan.cwd),
   ];
 }
 
-/** How the leader ends if something could not be hidden. */
+/** Exit code of a leader that could not hide a path. */
 const NOT_HIDDEN = 124;

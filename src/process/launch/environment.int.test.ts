@@ -13,11 +13,11 @@ import {
 } from "./environment.ts";
 
 const cookie = makeCookie("proc_a.1", "r4nd0m");
-const made = (wish: Partial<EnvironmentOptions> = {}) => childEnvironment({ from: {}, cookie, ...wish });
+const made = (options: Partial<EnvironmentOptions> = {}) => childEnvironment({ from: {}, cookie, ...options });
 
-const refusal = (wish: Partial<EnvironmentOptions>): ControlError => {
+const refusal = (options: Partial<EnvironmentOptions>): ControlError => {
   try {
-    made(wish);
+    made(options);
   } catch (error) {
     if (error instanceof ControlError) return error;
   }
@@ -25,7 +25,7 @@ const refusal = (wish: Partial<EnvironmentOptions>): ControlError => {
 };
 
 describe("from the server", () => {
-  test("G35: nothing is inherited but what is on the list", () => {
+  test("G35: only the variables on the list are inherited", () => {
     const from = { PATH: "/bin", HOME: "/h", LANG: "C", LC_ALL: "C", TZ: "UTC", SHELL: "/bin/zsh", USER: "u" };
     const secrets = { API_KEY: "canary", OPENAI_API_KEY: "canary", DATABASE_URL: "canary", FOO: "canary" };
     const env = made({ from: { ...from, ...secrets } });
@@ -33,7 +33,7 @@ describe("from the server", () => {
     expect(JSON.stringify(env)).not.toContain("canary");
   });
 
-  test("G35: a pattern lets no secret through, a full name does", () => {
+  test("G35: a pattern matches no secret, a full name does", () => {
     const from = {
       ...{ AWS_REGION: "eu", AWS_SECRET_ACCESS_KEY: "canary", AWS_SESSION_TOKEN: "canary", AWS_Password: "canary" },
       ...{ AWS_CREDENTIALS: "canary", AWS_AUTH: "canary", AWS_AUTHOR: "ann", AWS_PRIVATE: "canary" },
@@ -43,36 +43,36 @@ describe("from the server", () => {
     expect(made({ from, allow: ["AWS_SESSION_TOKEN"] })).toMatchObject({ AWS_SESSION_TOKEN: "canary" });
   });
 
-  test("G35: a pattern lets through what begins as it says, and nothing that only begins like it", () => {
+  test("G35: a pattern matches its prefix exactly", () => {
     const env = made({ from: { AWS_REGION: "eu", AXE: "x", AW: "x", "AWS_NOT A NAME": "x" }, allow: ["AWS_*"] });
     expect(Object.keys(env).filter((name) => name.startsWith("A"))).toEqual(["AWS_REGION"]);
-    expect(refusal({ allow: ["A B*"] }).message).toContain('"A B*" lets no variable through');
+    expect(refusal({ allow: ["A B*"] }).message).toContain('"A B*" must be the name of a variable');
   });
 
-  test("a pattern lets nothing through that bends the programs which hold the child", () => {
+  test("a pattern matches no variable that affects the programs holding the child", () => {
     const env = made({ from: { LD_PRELOAD: "/x.so", LDX: "1", [COOKIE_NAME]: "nonsense" }, allow: ["L*", "BELAY_*"] });
     expect(env).toMatchObject({ LDX: "1", [COOKIE_NAME]: cookie });
     expect(made({ from: { HOME: undefined } })).not.toHaveProperty("HOME");
     expect(env).not.toHaveProperty("LD_PRELOAD");
   });
 
-  test.each(["*", "", "A B", "A=B", "*_KEY", "A*B", "LD_PRELOAD", COOKIE_NAME])("%j cannot be let through", (name) => {
+  test.each(["*", "", "A B", "A=B", "*_KEY", "A*B", "LD_PRELOAD", COOKIE_NAME])("%j cannot be allowed", (name) => {
     expect(refusal({ allow: [name] }).code).toBe("invalid");
   });
 });
 
-describe("a program of the user's", () => {
+describe("a program of the user", () => {
   const from = { PATH: "/bin", SOME_API_KEY: "key", TERM: "xterm", EMPTY: "", "not a name": "x", LD_PRELOAD: "/x.so" };
   const ours = { BELAY_TOKEN: "canary", BELAY_SOCKET: "canary", [COOKIE_NAME]: "proc_o.1:outer" };
 
-  test("G35: inherits everything but what is Belay's own, or bends the programs which hold it", () => {
+  test("G35: inherits everything except Belay's own variables, and those that affect the programs holding it", () => {
     expect(made({ from: { ...from, ...ours }, inherit: "all" })).toEqual({
       ...{ PATH: "/bin", SOME_API_KEY: "key", TERM: "xterm" },
       [COOKIE_NAME]: `proc_o.1:outer ${cookie}`,
     });
   });
 
-  test("or another environment in its place, and what it is given goes before it", () => {
+  test("inherits another environment instead, and given variables override it", () => {
     const inherit = { ...ours, SOME_API_KEY: "other", HOME: "/elsewhere" };
     expect(made({ from, inherit, given: { HOME: "/given" } })).toEqual({
       ...{ PATH: "/bin", SOME_API_KEY: "other", HOME: "/given" },
@@ -82,7 +82,7 @@ describe("a program of the user's", () => {
 });
 
 describe("defaults", () => {
-  test("nobody is asked anything, and nothing is coloured", {
+  test("programs do not prompt, and use no colours", {
     meta: { id: "process/non-interactive-environment" },
   }, () => {
     expect(made()).toMatchObject({
@@ -91,26 +91,26 @@ describe("defaults", () => {
     });
   });
 
-  test("a terminal is a terminal", () => {
+  test("a terminal has TERM and colours", () => {
     const env = made({ terminal: true });
     expect(env.TERM).toBe("xterm-256color");
     expect(env).not.toHaveProperty("NO_COLOR");
   });
 
-  test("the server's own habits do not come back by a pattern", () => {
+  test("the server's own settings do not override them by a pattern", () => {
     expect(made({ from: { PAGER: "less", TERM: "xterm" }, allow: ["PAGER", "TERM"] })).toMatchObject({
       ...{ PAGER: "cat", TERM: "dumb" },
     });
   });
 
-  test("whoever asks for colours gets them", () => {
+  test("FORCE_COLOR enables colours", () => {
     expect(made({ given: { FORCE_COLOR: "1" } })).not.toHaveProperty("NO_COLOR");
     expect(made({ given: { FORCE_COLOR: "1", NO_COLOR: "1" } }).NO_COLOR).toBe("1");
   });
 });
 
 describe("given", () => {
-  test("what is given goes before everything else", () => {
+  test("given variables override all others", () => {
     expect(made({ from: { HOME: "/h" }, given: { HOME: "/g", CI: "", PATH: "/p" } })).toMatchObject({
       ...{ HOME: "/g", CI: "", PATH: "/p" },
     });
@@ -123,32 +123,32 @@ describe("given", () => {
   });
 
   test.each<readonly [Record<string, unknown>, string]>([
-    [{ "": "x" }, "no name"],
-    [{ "1A": "x" }, "no name"],
-    [{ "A=B": "x" }, "no name"],
-    [{ "A\0": "x" }, "no name"],
-    [{ ["A".repeat(257)]: "x" }, "no name"],
-    [{ A: 1 }, "not a text"],
+    [{ "": "x" }, "not a variable name"],
+    [{ "1A": "x" }, "not a variable name"],
+    [{ "A=B": "x" }, "not a variable name"],
+    [{ "A\0": "x" }, "not a variable name"],
+    [{ ["A".repeat(257)]: "x" }, "not a variable name"],
+    [{ A: 1 }, "must be a string"],
     [{ A: "x\0y" }, "NUL"],
     [{ A: "\udc00" }, "well-formed"],
     [{ A: "x".repeat(ARGUMENT_BYTES_MAX) }, "takes less"],
     [Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`A${n}`, "x".repeat(100_000)])), "bytes; at most"],
     [Object.fromEntries(Array.from({ length: ENVIRONMENT_NAMES_MAX }, (_, n) => [`A${n}`, ""])), "variables; at most"],
     [{ [COOKIE_NAME]: "x" }, "cannot be set"],
-  ])("%#: what no child can have is refused", (given, why) => {
+  ])("%#: an invalid variable is refused", (given, why) => {
     expect(refusal({ given: given as Record<string, string> })).toMatchObject({
       ...{ code: "invalid", message: expect.stringContaining(why) },
     });
   });
 
   test.each(["LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PERL5OPT", "PERL5LIB"])(
-    "%s acts on what holds the child too: it is refused, with a way round",
+    "%s would affect the programs holding the child: it is refused, with an alternative",
     (name) => {
       expect(refusal({ given: { [name]: "x" } }).hint).toContain(`env ${name}=`);
     },
   );
 
-  test("what is just within every bound is taken", () => {
+  test("values at exactly every limit are accepted", () => {
     const names = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`A${n}`, ""]));
     expect(made({ given: { ...names, ["N".repeat(256)]: "x", LONG: "x".repeat(ARGUMENT_BYTES_MAX - 6) } }).A199).toBe(
       "",
@@ -159,7 +159,7 @@ describe("given", () => {
     expect(refusal({ given: { LONG: "x".repeat(ARGUMENT_BYTES_MAX - 5) } }).message).toContain("takes less");
   });
 
-  test("all of it together counts with what the system needs for each, to the byte", () => {
+  test("the total counts with the system's overhead for each variable, to the byte", () => {
     const bytes = (env: Readonly<Record<string, string>>): number =>
       Object.entries(env).reduce(
         (sum, [name, value]) => sum + name.length + 1 + value.length + ARGUMENT_OVERHEAD_BYTES,
@@ -172,9 +172,9 @@ describe("given", () => {
     expect(refusal({ given: { ...five, F: "x".repeat(room + 1) } }).message).toContain("bytes; at most");
   });
 
-  test("a name that is none is shown in short", () => {
+  test("an invalid name is quoted up to 40 characters", () => {
     expect(refusal({ given: { [`${"-".repeat(60)}"`]: "x" } }).message).toBe(
-      `"${"-".repeat(40)}" is no name for a variable: letters, digits and underscores, no digit first.`,
+      `"${"-".repeat(40)}" is not a variable name: use letters, digits and underscores, not starting with a digit.`,
     );
   });
 
@@ -187,12 +187,12 @@ describe("given", () => {
 });
 
 describe("the cookie", () => {
-  test("a child carries it, and a real one can be read", () => {
+  test("is carried by a child, and can be read from /proc", () => {
     const { stdout } = spawnSync("/bin/cat", ["/proc/self/environ"], { env: made() });
     expect(cookiesIn(stdout)).toEqual([cookie]);
   });
 
-  test("a Belay inside a Belay passes the outer cookie on, up to a depth", () => {
+  test("of an outer Belay is passed on, up to a depth", () => {
     expect(made({ from: { [COOKIE_NAME]: "proc_outer.1:x" } })[COOKIE_NAME]).toBe(`proc_outer.1:x ${cookie}`);
     const deep = Array.from({ length: 20 }, (_, n) => `proc_o.${n}:x`).join(" ");
     const carried = made({ from: { [COOKIE_NAME]: deep } })[COOKIE_NAME]?.split(" ");
@@ -208,11 +208,11 @@ describe("the cookie", () => {
     [`${COOKIE_NAME}=a\0${COOKIE_NAME}=b c\0`, ["a", "b", "c"]],
     [`${COOKIE_NAME}=${"x".repeat(100_000)}\0`, []],
     ["", []],
-  ])("%#: it is found where it is a variable, and only there", (environ, cookies) => {
+  ])("%#: only the value of the variable itself is a cookie", (environ, cookies) => {
     expect(cookiesIn(Buffer.from(environ))).toEqual(cookies);
   });
 
-  test("nothing that could be taken apart is a cookie", () => {
+  test("a cookie contains no separator", () => {
     expect(isCookie(cookie)).toBe(true);
     for (const text of ["proc_a.1", "proc_a.1:", "proc_a.1:a b", "proc_a.1:a\0", "ses_a:b"]) {
       expect(isCookie(text)).toBe(false);
@@ -221,7 +221,7 @@ describe("the cookie", () => {
     expect(isCookie("x proc_a.1:b")).toBe(false);
     const longest = `proc_a.1:${"x".repeat(COOKIE_CHARS_MAX - 9)}`;
     expect([isCookie(longest), isCookie(`${longest}x`)]).toEqual([true, false]);
-    // As many as there may be, of the longest kind, with what is between them and one byte to spare.
+    // The maximum number of cookies of maximum length, with separators and one byte to spare.
     const all = new Array<string>(COOKIES_MAX).fill(longest);
     expect(cookiesIn(Buffer.from(`${COOKIE_NAME}=${all.join(" ")} \0`))).toEqual([...all, ""]);
   });

@@ -1,4 +1,4 @@
-// The environment of a child: built up from a list of what may be in it, never inherited (G35).
+// Builds the environment of a child from an allow list; it is never inherited as a whole (G35).
 import { ControlError } from "../../core/errors.ts";
 import { ARGUMENT_BYTES_MAX, ARGUMENT_OVERHEAD_BYTES } from "../../core/limits.ts";
 import type { ProcessId } from "../../core/model/ids.ts";
@@ -11,15 +11,15 @@ import {
   ENVIRONMENT_NAMES_MAX,
 } from "../limits.ts";
 
-/** The variable by which a child is found again, wherever it has gone. */
+/** The variable that marks a child's processes, wherever they move. */
 export const COOKIE_NAME = "BELAY_PROCESS";
 
 export interface EnvironmentOptions {
-  /** What this one child gets on top. */
+  /** Additional variables for this child. */
   readonly given?: Readonly<Record<string, string>> | undefined;
-  /** Everything of the server's environment, or of this one, that is not Belay's own. */
+  /** Passes on the server's environment, or this one, except Belay's own variables. */
   readonly inherit?: Inherit | undefined;
-  /** Names the operator lets through from the server's environment; `AWS_*` stands for all that begin so. */
+  /** Names that the operator passes on from the server's environment; `AWS_*` stands for all with that prefix. */
   readonly allow?: readonly string[] | undefined;
   /** The server's own environment. */
   readonly from: Readonly<Record<string, string | undefined>>;
@@ -38,10 +38,10 @@ export function childEnvironment(options: EnvironmentOptions): Readonly<Record<s
   else take(env, inherit === "all" ? from : inherit, isUsers);
   for (const [name, value] of Object.entries(options.given ?? {})) {
     checkGiven(name, value);
-    // A child without a PATH finds nothing, and says so in a hundred ways. Nobody means that.
+    // Without a PATH a child finds no program and fails in obscure ways, so an empty PATH is ignored.
     if (name !== "PATH" || value !== "") env.set(name, value);
   }
-  // Whoever asks for colours gets them; with both set, some programs complain about it.
+  // An explicit FORCE_COLOR wins; some programs complain if both are set.
   if (options.given?.FORCE_COLOR !== undefined && options.given.NO_COLOR === undefined) env.delete("NO_COLOR");
   env.set(COOKIE_NAME, [...outerCookies(options.from[COOKIE_NAME]), options.cookie].join(" "));
   checkSize(env);
@@ -60,24 +60,24 @@ function quieten(env: Map<string, string>, terminal: boolean): void {
   if (!terminal) env.set("NO_COLOR", "1");
 }
 
-/** The mark of one process. `random` makes it different from that of any other life of the same id. */
+/** The cookie of one process. `random` distinguishes it from other uses of the same id. */
 export function makeCookie(id: ProcessId, random: string): string {
   const cookie = `${id}:${random}`;
   if (!isCookie(cookie)) throw new ControlError("invalid", "A cookie is an id, a colon, and letters and digits.");
   return cookie;
 }
 
-/** A process's id, a colon, and something that nobody else has: nothing that a space or a NUL could split. */
+/** A process id, a colon and a unique suffix, without characters that separate cookies or variables. */
 export const isCookie = (text: string): boolean =>
   text.length <= COOKIE_CHARS_MAX && /^proc_[A-Za-z0-9_.-]+:[A-Za-z0-9_-]+$/.test(text);
 
 /**
- * The cookies in the environment of a process, as the kernel shows it. More than one if a Belay was started by a Belay:
- * its children are also those of the outer one, and end with it.
+ * The cookies in the environment of a process, as the kernel shows it. More than one if Belay was started by Belay: its
+ * children also belong to the outer one, and end with it.
  */
 export function cookiesIn(environ: Buffer): readonly string[] {
   const found: string[] = [];
-  // Looked for instead of taken apart: an environment may have six megabytes, and everybody's is looked at.
+  // Searched instead of parsed: an environment may have six megabytes, and a scan reads that of every process.
   for (let at = environ.indexOf(ENTRY); at >= 0; at = environ.indexOf(ENTRY, at + ENTRY.length)) {
     if (at > 0 && environ[at - 1] !== 0) continue;
     const end = environ.indexOf(0, at);
@@ -89,17 +89,17 @@ export function cookiesIn(environ: Buffer): readonly string[] {
 
 const ENTRY = `${COOKIE_NAME}=`;
 
-/** Where a server has none itself: what the usual shells assume. */
+/** For a server without a PATH: the default of the usual shells. */
 const PATH_DEFAULT = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Where things are, who we are, and how this place writes dates. No secret is ever kept in these. */
+/** Locations, user names and locale. These never contain secrets. */
 const ALLOWED = ["PATH", "HOME", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL"];
 
 /**
- * Nobody sits before it: no pager, no editor, no question. `CI` is what most tools ask before they ask a person.
- * NO_COLOR besides TERM=dumb, because some tools colour whenever they see CI, and escape sequences cost a model tokens
- * and tell it nothing; not with a terminal, which is asked for to see what a person would see.
- * Not npm_config_yes and the like: agreeing to things in somebody's name is another matter than not asking.
+ * Makes programs non-interactive: no pager, no editor, no question. Most tools check `CI` before they prompt. NO_COLOR
+ * is set besides TERM=dumb, because some tools use colours whenever they see CI, and escape sequences cost a model
+ * tokens without benefit; not with a terminal, which is requested for output as a person would see it. npm_config_yes
+ * and the like are not set: not prompting differs from consenting.
  */
 const QUIET: Readonly<Record<string, string>> = {
   CI: "1",
@@ -114,15 +114,15 @@ const QUIET: Readonly<Record<string, string>> = {
   VISUAL: "true",
 };
 
-/** Names of which a pattern never speaks: only whoever writes such a name in full means it. */
+/** Names that no pattern matches: the operator must name them in full. */
 const SECRET =
   /KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH(?!OR)|COOKIE|SESSION|PRIVATE|SIGNATURE|DSN|(DATABASE|REDIS)_?UR[IL]/i;
 
 /**
- * What changes the programs that hold the child, and not only the child itself: they are started with its environment,
- * before they hold anything.
+ * Variables that affect the programs holding the child, and not only the child itself: those start with the same
+ * environment, before they hold anything.
  */
-const BENDS =
+const AFFECTS_HOLDERS =
   /^(LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|BASH_ENV|BASH_FUNC_.*|ENV|IFS|PS4|SHELLOPTS|BASHOPTS|PERL.*)$/;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -132,15 +132,15 @@ function lets(pattern: string, name: string): boolean {
   return pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1)) && NAME.test(name) && isHarmless(name);
 }
 
-/** What a program of the user's gets besides: not Belay's own variables, nor what bends those who hold it. */
-const isUsers = (name: string): boolean => NAME.test(name) && !BENDS.test(name) && !name.startsWith("BELAY_");
+/** Variables for a program of the user: neither Belay's own, nor those that affect the programs holding it. */
+const isUsers = (name: string): boolean => NAME.test(name) && !AFFECTS_HOLDERS.test(name) && !name.startsWith("BELAY_");
 
-const isHarmless = (name: string): boolean => !SECRET.test(name) && !BENDS.test(name);
+const isHarmless = (name: string): boolean => !SECRET.test(name) && !AFFECTS_HOLDERS.test(name);
 
 function checkAllowed(pattern: string): string {
   const name = pattern.endsWith("*") ? pattern.slice(0, -1) : pattern;
   if (!NAME.test(name)) {
-    throw invalid(`"${brief(pattern)}" lets no variable through: name one, or write how several begin, like LC_*.`);
+    throw invalid(`"${brief(pattern)}" must be the name of a variable, or a prefix of several such as LC_*.`);
   }
   refuseReserved(name);
   return pattern;
@@ -148,18 +148,20 @@ function checkAllowed(pattern: string): string {
 
 function checkGiven(name: string, value: unknown): void {
   if (!NAME.test(name) || name.length > ENVIRONMENT_NAME_CHARS_MAX) {
-    throw invalid(`"${brief(name)}" is no name for a variable: letters, digits and underscores, no digit first.`);
+    throw invalid(
+      `"${brief(name)}" is not a variable name: use letters, digits and underscores, not starting with a digit.`,
+    );
   }
   refuseReserved(name);
-  if (typeof value !== "string") throw invalid(`The variable ${name} is not a text.`);
-  // The value is not repeated in any of these: it may be a secret.
+  if (typeof value !== "string") throw invalid(`The variable ${name} must be a string.`);
+  // The value is not repeated in any of these messages: it may be a secret.
   if (value.includes("\0")) throw invalid(`The variable ${name} holds a NUL byte, which would end it there.`);
   if (!value.isWellFormed()) throw invalid(`The variable ${name} is not well-formed Unicode.`);
 }
 
 function refuseReserved(name: string): void {
   if (name === COOKIE_NAME) throw invalid(`${COOKIE_NAME} is how Belay finds its processes; it cannot be set.`);
-  if (!BENDS.test(name)) return;
+  if (!AFFECTS_HOLDERS.test(name)) return;
   throw invalid(`${name} would also act on the programs that hold the process, so it is not passed on.`, {
     hint: `Set it within the command: env ${name}=… program.`,
   });
@@ -182,7 +184,7 @@ function checkSize(env: ReadonlyMap<string, string>): void {
   }
 }
 
-/** Those that the server itself was started with; the outermost ones, if somebody nests without an end. */
+/** The cookies that the server itself was started with; the outermost ones if the nesting is too deep. */
 const outerCookies = (value: string | undefined): readonly string[] =>
   (value ?? "")
     .split(" ")

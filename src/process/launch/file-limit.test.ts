@@ -32,7 +32,7 @@ test.each([
   expect(isShortOfFiles(wanted, self)).toBe(isShort);
 });
 
-test("a system that does not say, or has no limit, is not short", () => {
+test("a system without a readable limit, or with none, is never short", () => {
   expect(isShortOfFiles(1, self)).toBe(false);
   program(10, "unlimited");
   expect([openFilesMax(self), isShortOfFiles(1_000_000, self)]).toEqual([undefined, false]);

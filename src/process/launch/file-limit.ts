@@ -1,8 +1,8 @@
-// Commands leave some of the files free that this program may have open, so that a stop can always be received and
-// carried out. Connections do too: `src/http/transport/connection-limits.ts`.
+// Reserves file descriptors of this program, so that a stop can always be received and carried out. Connections leave
+// the same reserve: `src/http/transport/connection-limits.ts`.
 import { openFiles, openFilesMax } from "../../system/open-files.ts";
 
-/** Kept free of commands: for stops, and for what the store opens meanwhile. */
+/** Not available to commands: for stops, and for the files that the store opens meanwhile. */
 export const FILES_FOR_STOPS = 12;
 
 /** With fewer a server could not start one command. */
@@ -11,7 +11,7 @@ export const FILES_MIN = 64;
 /** Pipes and output files of one command. */
 export const FILES_OF_COMMAND = 10;
 
-/** Whether `wanted` more files would use up what is kept for stops. */
+/** Whether opening `wanted` more files would use the reserve for stops. */
 export function isShortOfFiles(wanted = 0, self = "/proc/self"): boolean {
   const max = openFilesMax(self);
   const open = max === undefined ? undefined : openFiles(self);

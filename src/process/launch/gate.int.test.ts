@@ -18,7 +18,7 @@ const planned = (limits: ProcessLimits, ...argv: readonly string[]): LaunchPlan 
 const limitsOf = (limits: ProcessLimits): readonly string[] =>
   (gateArguments(planned(limits))[2] ?? "").split("\n").filter((line) => line.startsWith("ulimit"));
 
-test("a command dumps no memory, and has no other limits unless somebody sets them", () => {
+test("a command dumps no core, and has no other limits by default", () => {
   expect(limitsOf({})).toEqual(["ulimit -c 0 2>/dev/null"]);
 });
 
@@ -30,7 +30,7 @@ test("limits are set in the units of a shell, and rounded up", () => {
   expect(limitsOf({ fileBytesMax: 512 })).toContain("ulimit -f 1 2>/dev/null");
 });
 
-/** Runs a gate with this said to its control pipe; what it says is its status and its command's output together. */
+/** Runs a gate with this text on its control pipe. `output`: its status and its command's output together. */
 function gate(word: string, ...argv: readonly string[]) {
   const [file = "", ...args] = gateArguments(planned({}, ...argv));
   const script = '"$0" "$@" 3<&0 4>&1 5>/dev/null </dev/null';
@@ -38,26 +38,26 @@ function gate(word: string, ...argv: readonly string[]) {
   const stdio = covered(["pipe", "pipe", "inherit"] as const, inheritedDescriptors(), cover);
   const child = spawnSync("/bin/sh", ["-c", script, file, ...args], { input: word, encoding: "utf8", stdio });
   closeSync(cover);
-  return { said: child.stdout, code: child.status };
+  return { output: child.stdout, code: child.status };
 }
 
-test("a gate says that it is there, and becomes the command on the word, each argument as it was", () => {
-  expect(gate("go\n", "a  b", "$HOME")).toEqual({ said: "ready\na  b $HOME\n", code: 0 });
+test("a gate reports ready, and becomes the command on GO, with each argument unchanged", () => {
+  expect(gate("go\n", "a  b", "$HOME")).toEqual({ output: "ready\na  b $HOME\n", code: 0 });
 });
 
-test("a gate whose server dies, or says another word, lets nothing begin", () => {
-  expect(gate("", "begun")).toEqual({ said: "ready\n", code: 125 });
-  expect(gate("stop\n", "begun")).toEqual({ said: "ready\n", code: 125 });
+test("a gate whose server dies, or sends another line, does not start the command", () => {
+  expect(gate("", "begun")).toEqual({ output: "ready\n", code: 125 });
+  expect(gate("stop\n", "begun")).toEqual({ output: "ready\n", code: 125 });
 });
 
-test("a leader does what comes before its command, and only then starts it", () => {
+test("a leader runs the preceding commands, and only then starts its command", () => {
   const args = ["-c", leaderScript("echo before"), "belay", "/bin/echo", "command"];
   const started = ["-c", 'exec "$0" "$@" 3</dev/null 4>&1', "/bin/sh", ...args];
   expect(spawnSync("/bin/sh", started, { encoding: "utf8" }).stdout).toBe("before\ncommand\nexit 0\n");
   expect(leaderScript().split("\n").length).toBe(leaderScript("echo before").split("\n").length - 1);
 });
 
-test("G38: a gate with a file descriptor that it was not given lets nothing begin, and says which", () => {
+test("G38: a gate with an unexpected file descriptor does not start the command, and reports its number", () => {
   const [file = "", ...args] = gateArguments(planned({}, "begun"));
   const script = `"$0" "$@" 3<&0 4>&1 5>/dev/null 7</ </dev/null`;
   const cover = openSync(devNull, "r+");

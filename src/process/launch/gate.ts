@@ -1,49 +1,52 @@
-// The two small shell programs that stand between a mechanism and a command: the leader and the gate.
+// The two small shell programs between a mechanism and a command: the leader and the gate.
 //
-// The leader (pid 1 of a namespace, or the leader of a group) starts the gate, waits for it, says how it ended, and
-// stays until the server lets go: so the group's number stays ours, and in a namespace the kernel keeps the tree.
-// The gate says that it is there and waits for the word to go. Then it becomes the command: same pid, nothing between.
-// If the server dies before it has said the word, the command never begins.
+// The leader (pid 1 of a namespace, or the leader of a group) starts the gate, waits for it, reports its exit status,
+// and stays until the server releases it: so the group's number stays ours, and in a namespace the kernel keeps the
+// tree. The gate reports that it is ready and waits for GO. Then it becomes the command by exec: same pid, nothing
+// between. If the server dies before it has sent GO, the command never begins.
 //
-// Both are given these file descriptors, and the command gets none of the first two:
-//   3 control, from the server   4 status, to the server   5 liveness, held open by everybody who inherits it
+// Both get these file descriptors, and the command gets neither of the first two:
+//   3 control, from the server   4 status, to the server   5 liveness, held open by every process that inherits it
 import type { ProcessLimits } from "../../ports/spawner.ts";
 import type { LaunchPlan } from "../containment/containment.ts";
 
 export const CONTROL_FD = 3;
 export const STATUS_FD = 4;
 export const LIVENESS_FD = 5;
-/** Where bubblewrap finds its filter of system calls, which it closes again. */
+/** Where bubblewrap reads its filter of system calls; it closes it again. */
 export const FILTER_FD = 6;
-/** Where the command finds it: out of the way of programs that count on 3. The highest that every shell can name. */
+/**
+ * The liveness pipe in the command: away from 3, which some programs expect to be free. The highest number that every
+ * shell supports.
+ */
 export const LIVENESS_FD_OF_COMMAND = 9;
 
-/** What the gate says when it is there, and what it waits for. */
+/** What the gate writes when it is ready, and what it waits for. */
 export const READY = "ready";
 export const GO = "go\n";
 
 export const SHELL = "/bin/sh";
 
-/** How the gate ends if it was not let through. */
+/** Exit code of a gate that did not receive GO. */
 const NOT_LET_THROUGH = 125;
 
 /**
- * The leader's own stderr is the status pipe: some shells comment on how a command has died, which is no output of it;
- * and if a shell cannot fork, that comment is why the command did not start. Polite signals to its group reach
- * it as well; it hears and ignores them, and the command starts with them as they should be.
- * Waiting in the foreground matters: a command in the background of a shell could not be interrupted.
+ * The leader's own stderr is the status pipe: some shells comment on how a command died, which is not its output; and
+ * if a shell cannot fork, that comment is why the command did not start. The polite signal reaches the leader as part
+ * of its group; it traps and ignores it, and the command starts with default handlers. It must wait in the foreground:
+ * a background command of a shell could not be interrupted.
  */
 export function leaderScript(before = ""): string {
   return [
     "trap : TERM INT HUP QUIT",
     `exec 8>&2 2>&${STATUS_FD}`,
     ...(before === "" ? [] : [before]),
-    // In a shell of its own, which becomes the gate: some shells redirect themselves while they wait.
+    // In a subshell, which becomes the gate: some shells redirect themselves while they wait.
     '(exec "$@" 2>&8 8>&-)',
     "code=$?",
     "exec 0<&- 1>&- 8>&- 5>&-",
     `echo "exit $code" >&${STATUS_FD}`,
-    // Ends with the word of the server, or with the server.
+    // Ends with a line from the server, or with the server.
     `read -r _ <&${CONTROL_FD}`,
   ].join("\n");
 }
@@ -63,7 +66,9 @@ export function gateArguments(plan: LaunchPlan): readonly string[] {
   return [SHELL, "-c", script, "belay", ...plan.argv];
 }
 
-/** Ends the gate if it has a file that it was not given: only pipes of ours, and /dev/null in the place of others. */
+/**
+ * Ends the gate if it has an unexpected file descriptor: it allows only our pipes, and /dev/null in place of others.
+ */
 function descriptorCheck(tether = LIVENESS_FD_OF_COMMAND): string {
   return [
     "for fd in /proc/self/fd/*; do",
@@ -77,11 +82,13 @@ function descriptorCheck(tether = LIVENESS_FD_OF_COMMAND): string {
   ].join("\n");
 }
 
-/** The shell counts files in blocks of 512 bytes and memory in KiB. No core dumps: they hold what was in memory. */
+/**
+ * The shell counts files in blocks of 512 bytes and memory in KiB. No core dumps: they contain the memory of a process.
+ */
 function limitLines(limits: ProcessLimits): readonly string[] {
   const { memoryBytesMax, fileBytesMax, cpuSecondsMax } = limits;
   const lines = ["ulimit -c 0"];
-  // Data instead of the whole address space: some runtimes reserve far more than they ever use.
+  // Data segment instead of address space: some runtimes reserve far more than they ever use.
   if (memoryBytesMax !== undefined) lines.push(`ulimit -d ${Math.ceil(memoryBytesMax / 1024)}`);
   if (fileBytesMax !== undefined) lines.push(`ulimit -f ${Math.ceil(fileBytesMax / 512)}`);
   if (cpuSecondsMax !== undefined) lines.push(`ulimit -t ${Math.ceil(cpuSecondsMax)}`);

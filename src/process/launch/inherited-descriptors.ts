@@ -1,24 +1,24 @@
-// Starts children that get the file descriptors they are given, and no others.
+// Starts children with exactly the file descriptors that they are given.
 //
-// What this program has inherited without close-on-exec, its children would inherit in turn; and a descriptor that is
-// open on a directory leads out of every mount namespace. A child finds /dev/null in the place of each of them, and its
-// gate (`gate.ts`) verifies that. This program keeps them, because a host may use what it was given; except those above
-// the limit on open files, which nothing can be put in the place of.
+// A descriptor that this program has inherited without close-on-exec would pass to its children in turn, and one that
+// is open on a directory leads out of every mount namespace. A child gets /dev/null in the place of each of them, and
+// its gate (`gate.ts`) verifies that. This program keeps them, because a host may use what it was given, except those
+// above the limit on open files, which cannot be covered.
 //
-// Node opens everything close-on-exec. What is not was there before Node, or was opened by native code of the host; the
-// first are looked up once, and where there are others, the gate refuses to go on.
+// Node opens everything close-on-exec. Other descriptors existed before Node, or were opened by native code of the
+// host. The former are looked up once; if there are others, the gate refuses to start the command.
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { openFilesMax } from "../../system/open-files.ts";
 
-/** As the kernel shows the flags of an open file, in octal. */
+/** In the flags of an open file, as the kernel shows them in octal. */
 const CLOSE_ON_EXEC = 0o2000000;
 
-/** Node keeps one place for each number up to the highest that it covers. Whatever is above is closed. */
+/** Node keeps an entry for each number up to the highest that it covers. Descriptors above this are closed. */
 const INHERITED_FD_MAX = 65_535;
 
-/** The ordinary three are given to each child anew. */
+/** Stdin, stdout and stderr are set for each child. */
 const ORDINARY = 2;
 
 let known: readonly number[] | undefined;
@@ -38,7 +38,7 @@ export function spawnCovered(file: string, args: readonly string[], options: Cov
   }
 }
 
-/** The numbers of descriptors that a child would inherit. `self`: where the kernel shows ours. */
+/** The numbers of descriptors that a child would inherit. `self`: our directory in /proc. */
 export function inheritedDescriptors(self = "/proc/self"): readonly number[] {
   return descriptorsIn(`${self}/fd`).filter((fd) => fd > ORDINARY && isInherited(`${self}/fdinfo/${fd}`));
 }
@@ -49,7 +49,7 @@ function coverable(inherited: readonly number[], limit: number): readonly number
   return inherited.filter((fd) => fd < limit);
 }
 
-/** What a child gets as `stdio`: what it is meant to have, and `cover` wherever it would inherit something. */
+/** The `stdio` of a child: its intended descriptors, and `cover` wherever it would inherit one. */
 export function covered<Own>(
   own: readonly Own[],
   inherited: readonly number[],
@@ -63,7 +63,7 @@ function descriptorsIn(path: string): readonly number[] {
   try {
     return readdirSync(path).map(Number);
   } catch {
-    // No /proc: nothing can be told, and the gate of each child cannot look either.
+    // Without /proc they are unknown, and the gate of each child cannot check either.
     return [];
   }
 }

@@ -21,7 +21,7 @@ const home = mkdtempSync(join(tmpdir(), "belay-pipes-"));
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 describe("a pool of pipes", () => {
-  test("has none before it is filled, and nobody waits for one", async () => {
+  test("is empty before it is filled, and never blocks", async () => {
     const pool = new PipePool(join(home, "empty"));
     expect(pool.fromChild()).toBeUndefined();
     const filled = pool.fill();
@@ -29,7 +29,7 @@ describe("a pool of pipes", () => {
     await filled;
   });
 
-  test("closed while names are being made leaves no directory, and throws nothing", async () => {
+  test("closed while pipes are being made leaves no directory, and does not throw", async () => {
     const pool = new PipePool(join(home, "hasty"));
     const filled = pool.fill();
     pool.close();
@@ -37,13 +37,13 @@ describe("a pool of pipes", () => {
     expect(existsSync(join(home, "hasty"))).toBe(false);
   });
 
-  test("closed while names are being made takes nothing away from whoever makes them", async () => {
+  test("closed while pipes are being made removes the directory only afterwards", async () => {
     const [bin, go, dir] = [join(home, "bin"), join(home, "go"), join(home, "slow")];
     mkdirSync(bin, { recursive: true });
     execFileSync("mkfifo", [go]);
-    // Makes nothing before the test says so.
+    // Makes nothing until the test releases it.
     writeFileSync(join(bin, "mkfifo"), `#!/bin/sh\nread go < ${go}\n`, { mode: 0o755 });
-    // For both ends: it waits for nobody, also if nobody reads.
+    // For both ends, so that opening it never blocks.
     const gate = openSync(go, "r+");
     const { PATH } = process.env;
     process.env.PATH = `${bin}:${PATH}`;
@@ -61,7 +61,7 @@ describe("a pool of pipes", () => {
     }
   });
 
-  test("gives pipes that carry what a child writes, to its end", async () => {
+  test("provides pipes that carry a child's output to its end", async () => {
     const pool = new PipePool(join(home, "from"));
     await pool.fill();
     const names = readdirSync(join(home, "from")).length;
@@ -74,7 +74,7 @@ describe("a pool of pipes", () => {
     pool.close();
   });
 
-  test("gives pipes that carry what a child reads", async () => {
+  test("provides pipes that carry a child's input", async () => {
     const pool = new PipePool(join(home, "to"));
     await pool.fill();
     const pipe = pool.toChild();
@@ -95,7 +95,7 @@ describe("a pool of pipes", () => {
     expect(readdirSync(home)).not.toContain("closed");
   });
 
-  test("that is bare stays empty: such a child gets what Node has", async () => {
+  test("that is bare stays empty: such a child gets Node's own pipes", async () => {
     const pool = new PipePool(join(home, "bare"), true);
     await pool.fill();
     expect([pool.fromChild(), pool.toChild(), readdirSync(join(home, "bare"))]).toEqual([undefined, undefined, []]);
@@ -104,7 +104,7 @@ describe("a pool of pipes", () => {
     pool.close();
   });
 
-  test("makes more before it runs out, under names that were not used, and none once it is closed", async () => {
+  test("makes more before it runs out, under new names, and none once it is closed", async () => {
     const dir = join(home, "more");
     mkdirSync(join(dir, "left over"), { recursive: true });
     const pool = new PipePool(dir);
@@ -127,7 +127,7 @@ describe("a pool of pipes", () => {
     expect(existsSync(dir)).toBe(false);
   });
 
-  test("leaves no file open but the two ends of a pipe, and none where a pipe cannot be had", async () => {
+  test("keeps only the two ends of a pipe open, and none if the pipe cannot be opened", async () => {
     const dir = join(home, "ends");
     const pool = new PipePool(dir);
     await pool.fill();

@@ -1,12 +1,12 @@
 // Real pipes for children.
 //
-// What Node calls a pipe is a pair of sockets, and a socket cannot be opened by name: in such a child everything that
-// says `> /dev/stderr` fails. Node cannot make a pipe, but it can open one that has a name. So names are made ahead of
-// time, several by one call of `mkfifo`, and each is used once and removed.
+// Node's pipes are pairs of sockets, and a socket cannot be opened by name: in such a child every `> /dev/stderr`
+// fails. Node cannot make a pipe, but it can open a named one. So named pipes are made in advance, several by one call
+// of `mkfifo`, and each is used once and removed.
 //
 // Invariants
-// 1. Both ends of a pipe are open, and its name is gone, before anybody else can see it.
-// 2. Nobody waits for a name: if there is none, the child gets what Node has.
+// 1. Both ends of a pipe are open, and its name is removed, before another program can see it.
+// 2. A start never waits for a pipe: if the pool is empty, the child gets Node's own.
 import { execFile } from "node:child_process";
 import { closeSync, constants, mkdirSync, openSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
@@ -18,11 +18,11 @@ const NAMES_AT_ONCE = 30;
 /** Below this, more are made. */
 const NAMES_MIN = 12;
 
-/** How long `mkfifo` may take. It takes a millisecond. */
+/** The timeout of `mkfifo`. It takes a millisecond. */
 const MAKE_MS_MAX = 5_000;
 
 export interface Pipe {
-  /** The end of the child. Closed by us once the child has it. */
+  /** The child's end. We close it once the child has it. */
   readonly fd: number;
   /** Our end. */
   readonly stream: Socket;
@@ -37,9 +37,9 @@ export class PipePool {
   #closed = false;
 
   /**
-   * `dir` is made, and used for nothing else; what is left in it of an earlier life is removed. `bare`: it stays
-   * empty, where a socket can be opened by name and named pipes are not known to work, and in Bun, which does not read
-   * them.
+   * `dir` is created, and used for nothing else; files that an earlier server left in it are removed. `bare`: the pool
+   * stays empty, where a socket can be opened by name and named pipes are not known to work, and in Bun, which does not
+   * read them.
    */
   constructor(dir: string, bare = false) {
     this.#dir = dir;
@@ -48,14 +48,14 @@ export class PipePool {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   }
 
-  /** Resolves when there are names, or there will be none. Never rejects. */
+  /** Resolves when the pool is filled, or cannot be. Never rejects. */
   fill(): Promise<void> {
     if (this.#bare) return Promise.resolve();
     this.#making ??= this.#make();
     return this.#making;
   }
 
-  /** One that the child writes to. Undefined: there is none now. */
+  /** A pipe that the child writes to. Undefined: none is available now. */
   fromChild(): Pipe | undefined {
     return this.#take((path) => {
       const ours = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -63,11 +63,11 @@ export class PipePool {
     });
   }
 
-  /** One that the child reads from. */
+  /** A pipe that the child reads from. */
   toChild(): Pipe | undefined {
     return this.#take((path) => {
-      // A writer can be opened only while there is a reader, and a reader that waits for data only while there is a
-      // writer: so the first reader is one for the moment.
+      // A writer can be opened only while there is a reader, and a blocking reader only while there is a writer: so the
+      // first reader is temporary.
       const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
       const ours = orClose([first], () => openSync(path, constants.O_WRONLY | constants.O_NONBLOCK));
       const fd = orClose([first, ours], () => openSync(path, constants.O_RDONLY));
@@ -79,7 +79,7 @@ export class PipePool {
   close(): void {
     this.#closed = true;
     this.#names.length = 0;
-    // While names are being made, whoever removes the others meets new ones: then it is done when they are there.
+    // While pipes are being made, `#make` removes the directory once they are there.
     if (this.#making === undefined) rmSync(this.#dir, { recursive: true, force: true });
   }
 
@@ -91,19 +91,19 @@ export class PipePool {
       const { ours, fd, readable } = open(path);
       return { fd, stream: orClose([fd], () => new Socket({ fd: ours, readable, writable: !readable })) };
     } catch {
-      // Out of file descriptors, or somebody has removed the name. What follows will tell.
+      // Out of file descriptors, or the file was removed. The fallback will show.
       return undefined;
     } finally {
       rmSync(path, { force: true });
     }
   }
 
-  /** Again, if it was removed meanwhile. If it cannot be made, there are no names. */
+  /** Creates the directory again if it was removed meanwhile. Without it the pool stays empty. */
   #makeDirectory(): void {
     try {
       mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
     } catch {
-      // mkfifo fails then, and says nothing else.
+      // Then mkfifo fails too.
     }
   }
 
@@ -116,7 +116,7 @@ export class PipePool {
     this.#makeDirectory();
     execFile("mkfifo", ["-m", "600", ...paths], { timeout: MAKE_MS_MAX }, (error) => resolve(error === null));
     const made = await promise;
-    // In the same tick: whoever closes after it removes the directory, and before it leaves that to us.
+    // In the same tick: a later `close` removes the directory itself, an earlier one has left that to us.
     this.#making = undefined;
     if (this.#closed) rmSync(this.#dir, { recursive: true, force: true });
     else if (made) this.#names.push(...paths);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-/** A file in a folder of its own. */
+/** Creates a file in a folder. */
 function put(folder: string, name: string, mode = 0o755): string {
   mkdirSync(join(home, folder), { recursive: true });
   writeFileSync(join(home, folder, name), "#!/bin/sh\n");
@@ -18,25 +18,25 @@ function put(folder: string, name: string, mode = 0o755): string {
   return join(home, folder, name);
 }
 
-describe("a program of ours", () => {
-  test("is the first on the path that can be run", () => {
+describe("`findProgram`", () => {
+  test("finds the first executable on the PATH", () => {
     put("a", "tool", 0o644);
     const tool = put("b", "tool");
     put("c", "tool");
     expect(findProgram("tool", ["a", "b", "c"].map((one) => join(home, one)).join(":"))).toBe(tool);
   });
 
-  test("is found where the system has its own, whatever the path is", () => {
+  test("finds the system's programs, whatever the PATH is", () => {
     expect(findProgram("sh", "")).toBe("/usr/bin/sh");
     expect(findProgram("sh", "/no/such/place")).toBe("/usr/bin/sh");
   });
 
-  test("is looked for on our own path, if nobody says where", () => {
+  test("searches our own PATH by default", () => {
     expect(findProgram("sh")).toMatch(/\/sh$/);
     expect(findProgram("belay-no-such-program")).toBeUndefined();
   });
 
-  test("is never taken from the working directory, which an empty or relative entry means", () => {
+  test("never uses the working directory, which an empty or relative entry means", () => {
     const before = process.cwd();
     put("a", "belay-tool");
     process.chdir(home);
@@ -47,7 +47,7 @@ describe("a program of ours", () => {
     }
   });
 
-  test("with a slash is a path, and there or not", () => {
+  test("takes a name with a slash as a path", () => {
     const tool = put("a", "tool");
     expect(findProgram(tool, "")).toBe(tool);
     expect(findProgram(`${tool}-not`, "")).toBeUndefined();
@@ -55,23 +55,23 @@ describe("a program of ours", () => {
   });
 });
 
-describe("the program of a command", () => {
+describe("`resolveProgram`", () => {
   const resolve = (name: string, path?: string): string =>
     resolveProgram(name, home, path === undefined ? {} : { PATH: path });
 
-  test("is found on the path of its own environment, relative entries below its own directory", () => {
+  test("searches the PATH of the command's own environment, relative entries below its own directory", () => {
     const tool = put("bin", "tool");
     expect(resolve("tool", join(home, "bin"))).toBe(tool);
     expect(resolve("tool", "/no/such/place:bin")).toBe(tool);
   });
 
-  test("with a slash is a path, below its directory if it is relative", () => {
+  test("takes a name with a slash as a path, below the command's directory if it is relative", () => {
     const tool = put("bin", "tool");
     expect(resolve("./bin/tool")).toBe(tool);
     expect(resolve(tool)).toBe(tool);
   });
 
-  test("is passed over where it cannot be run, if there is another", () => {
+  test("skips a file that is not executable, if there is another", () => {
     put("a", "tool", 0o644);
     const tool = put("b", "tool");
     expect(resolve("tool", "a:b")).toBe(tool);
@@ -84,14 +84,14 @@ describe("the program of a command", () => {
     ["./a/text", "", '"./a/text" was not started: it is not executable for the server\'s user.'],
     ["./a/none", "", '"./a/none" was not started: there is no such file.'],
     ["./a", "", '"./a" was not started: it is not a file.'],
-  ])("%s that cannot be started on %s is told as what it is", (name, path, message) => {
+  ])("rejects %s on PATH %s with the reason", (name, path, message) => {
     put("a", "text", 0o644);
     put("c", "text", 0o644);
     const words = message.replace("HOME", home);
     expect(() => resolve(name, path)).toThrow(expect.objectContaining({ code: "not_started", message: words }));
   });
 
-  test("that is on no path comes with what to do about it", () => {
+  test("gives a hint for a program that is on no PATH", () => {
     expect(() => resolve("tool", "")).toThrow(
       expect.objectContaining({ hint: "Check its name, install it, or give its path." }),
     );

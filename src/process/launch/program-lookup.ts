@@ -1,22 +1,22 @@
-// Where a program is: looked up before anything is started, so that a name with a typing mistake is told as one.
+// Finds programs before anything is started, so that a misspelled name is reported as such.
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { ControlError } from "../../core/errors.ts";
 
-/** The path of a program. Undefined: there is none of that name. */
+/** The path of a program. Undefined: no program has that name. */
 export function findProgram(name: string, path: string | undefined = process.env.PATH): string | undefined {
   if (name.includes("/")) return isProgram(name) ? name : undefined;
   for (const directory of [...(path ?? "").split(delimiter), ...FALLBACK]) {
-    // An empty entry means the working directory to a shell. Nobody should find our own programs there.
+    // To a shell an empty entry means the working directory. Our own programs must not be found there.
     if (isAbsolute(directory) && isProgram(join(directory, name))) return join(directory, name);
   }
   return undefined;
 }
 
-/** Where a server with a bare environment still finds what the system brings. */
+/** Lets a server with a bare environment find the programs of the system. */
 const FALLBACK = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/** The path of the program a command names, as its own environment finds it. Throws `not_started`. */
+/** The path of the program that a command names, found by its own environment. Throws `not_started`. */
 export function resolveProgram(name: string, cwd: string, env: Readonly<Record<string, string>>): string {
   if (name.includes("/")) {
     const path = resolve(cwd, name);

@@ -1,10 +1,10 @@
-import childProcess from "node:child_process";
-import { EventEmitter } from "node:events";
+import childProcess, { type ChildProcess } from "node:child_process";
+import { EventEmitter, once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PassThrough } from "node:stream";
+import { PassThrough, type Writable } from "node:stream";
 import { Worker } from "node:worker_threads";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { ControlError } from "../../core/errors.ts";
@@ -14,7 +14,17 @@ import type { LaunchPlan, Wrapped } from "../containment/containment.ts";
 import { childrenOf, identityOf, isStill } from "../tree/proc.ts";
 import { gateArguments, leaderScript, SHELL } from "./gate.ts";
 import { type Pipe, PipePool } from "./pipe-pool.ts";
-import { abandon, type Exit, reachGate, START_MS_MAX, type Started, type Starting, Status, start } from "./start.ts";
+import {
+  abandon,
+  type Exit,
+  reachGate,
+  START_MS_MAX,
+  type Started,
+  type Starting,
+  Status,
+  start,
+  toLeader,
+} from "./start.ts";
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), "belay-start-")));
 const pipes = new PipePool(join(home, "pipes"));
@@ -36,7 +46,7 @@ const starting = (wrapped: Wrapped, more: Partial<LaunchPlan> = {}): Starting =>
 const ordinary: Wrapped = { file: SHELL, args: ["-c", leaderScript(), "belay", ...gateArguments(plan)] };
 
 describe("a start", () => {
-  test("of a leader that is not there says so", async () => {
+  test("of a leader that does not exist fails with the system's error", async () => {
     await expect(start(starting({ file: "/no/such/leader", args: [] }))).rejects.toMatchObject({
       code: "not_started",
       message: '"/bin/sh" was not started: spawn /no/such/leader ENOENT.',
@@ -54,12 +64,12 @@ describe("a start", () => {
       return pipe;
     };
     const pipes = { fromChild: () => take(pool.fromChild()), toChild: () => take(pool.toChild()) };
-    const wish = { ...starting({ file: "/no/such/leader", args: [] }), openInput: true };
-    await expect(start({ ...wish, pipes: pipes as unknown as PipePool })).rejects.toThrow("ENOENT");
+    const request = { ...starting({ file: "/no/such/leader", args: [] }), openInput: true };
+    await expect(start({ ...request, pipes: pipes as unknown as PipePool })).rejects.toThrow("ENOENT");
     expect(taken.map((pipe) => pipe?.stream.destroyed)).toEqual([true, true, true]);
   });
 
-  test("that was refused on the way is refused as it was", async () => {
+  test("passes on a refusal from its parts unchanged", async () => {
     const refusal = new ControlError("shutting_down", "No pipes are made any more.");
     const fromChild = (): never => {
       throw refusal;
@@ -68,12 +78,12 @@ describe("a start", () => {
     await expect(start({ ...starting(ordinary), pipes })).rejects.toBe(refusal);
   });
 
-  test("in a directory that has vanished says so", { meta: { id: "process/vanished-directory-refused" } }, async () => {
+  test("in a directory that has vanished fails", { meta: { id: "process/vanished-directory-refused" } }, async () => {
     const gone = starting(ordinary, { cwd: join(home, "gone") });
     await expect(start(gone)).rejects.toMatchObject({ code: "not_started" });
   });
 
-  test("with more than the system takes is invalid", {
+  test("with arguments that are too long for the system is invalid", {
     meta: { id: "process/oversized-arguments-refused" },
   }, async () => {
     const long = starting({
@@ -94,41 +104,41 @@ describe("a start", () => {
     });
   });
 
-  test("of a leader that fails tells its words", async () => {
-    const wish = starting({
+  test("of a leader that fails quotes its stderr", async () => {
+    const request = starting({
       file: SHELL,
       args: ["-c", "echo '  it   is'; echo 'it  is' >&2; echo broken >&2; exit 1"],
     });
-    const started = await start(wish);
-    await expect(reachGate(started, wish)).rejects.toMatchObject({
+    const started = await start(request);
+    await expect(reachGate(started, request)).rejects.toMatchObject({
       code: "not_started",
-      message: '"/bin/sh" was not started: what holds it has failed and says "it is broken".',
+      message: '"/bin/sh" was not started: its leader has failed with "it is broken".',
     });
   });
 
-  test("of a leader that fails without a word says that it has failed", async () => {
-    const wish = starting({ file: SHELL, args: ["-c", "exit 1"] });
-    const message = '"/bin/sh" was not started: what holds it has failed (it exited with code 1).';
-    await expect(reachGate(await start(wish), wish)).rejects.toMatchObject({ message });
+  test("of a leader that fails silently reports its exit code", async () => {
+    const request = starting({ file: SHELL, args: ["-c", "exit 1"] });
+    const message = '"/bin/sh" was not started: its leader has failed (it exited with code 1).';
+    await expect(reachGate(await start(request), request)).rejects.toMatchObject({ message });
   });
 
-  test("that is given up before the gate leaves nobody, and the command has not begun", async () => {
-    const wish = starting(ordinary);
-    const started = await start(wish);
-    await reachGate(started, wish);
+  test("that is abandoned before the gate leaves no process, and the command has not begun", async () => {
+    const request = starting(ordinary);
+    const started = await start(request);
+    await reachGate(started, request);
     const [gate] = childrenOf(started.child.pid);
     const identity = identityOf(gate ?? 0);
-    let said = "";
+    let output = "";
     started.stdout.on("data", (data: Buffer) => {
-      said += data.toString();
+      output += data.toString();
     });
     await abandon(started, systemClock);
     // The kernel closes the files of a process a moment before it is gone.
     await expect.poll(() => identity !== undefined && isStill(identity)).toBe(false);
-    expect(said).toBe("");
+    expect(output).toBe("");
   });
 
-  test("from a worker is refused: the tree would end with the worker", {
+  test("from a worker is refused, because the tree would end with the worker", {
     meta: { id: "process/start-in-worker-refused" },
   }, async () => {
     const module = new URL("../spawner.ts", import.meta.url).href;
@@ -142,34 +152,34 @@ describe("a start", () => {
   });
 });
 
-describe("a leader that was started", () => {
+describe("a started leader", () => {
   const bare = new PipePool(join(home, "bare"), true);
 
-  test("reads and speaks by what Node has, where there are no pipes with names, and tells how it ended", async () => {
+  test("uses Node's own pipes where there are no named ones, and reports its exit", async () => {
     const script = 'echo noise >&5; exec 5>&-; read -r code; echo "read $code"; exit "$code"';
-    const wish = { ...starting({ file: SHELL, args: ["-c", script] }), openInput: true, pipes: bare };
-    const started = await start(wish);
-    let said = "";
+    const request = { ...starting({ file: SHELL, args: ["-c", script] }), openInput: true, pipes: bare };
+    const started = await start(request);
+    let output = "";
     started.stdout.on("data", (data: Buffer) => {
-      said += data.toString();
+      output += data.toString();
     });
-    // Nobody listens to what is said on the liveness pipe, and its end is heard all the same.
+    // Data on the liveness pipe is discarded, and its end is noticed all the same.
     await expect.poll(() => started.liveness.closed).toBe(true);
     started.stdin?.write("3\n");
     expect(await started.exited).toEqual({ code: 3, signal: undefined });
-    await expect.poll(() => said).toBe("read 3\n");
+    await expect.poll(() => output).toBe("read 3\n");
     await abandon(started, systemClock);
   });
 
-  test("and was killed says by what", async () => {
+  test("that was killed reports the signal", async () => {
     const started = await start(starting({ file: SHELL, args: ["-c", "exec sleep 8000302"] }));
     await abandon(started, systemClock);
     expect(await started.exited).toEqual({ code: undefined, signal: "SIGKILL" });
   });
 
-  test("may die under whoever writes to it, and may be out of reach of a signal: neither is an error", async () => {
-    const wish = { ...starting({ file: SHELL, args: ["-c", "exec sleep 8000303"] }), openInput: true, pipes: bare };
-    const started = await start(wish);
+  test("may die during a write, and may be out of reach of a signal: neither is an error", async () => {
+    const request = { ...starting({ file: SHELL, args: ["-c", "exec sleep 8000303"] }), openInput: true, pipes: bare };
+    const started = await start(request);
     for (const one of [started.child, ...started.child.stdio]) {
       expect(() => one?.emit("error", new Error("EPIPE"))).not.toThrow();
     }
@@ -177,8 +187,8 @@ describe("a leader that was started", () => {
   });
 });
 
-/** A leader that is a few streams: only the order of things is real here. */
-function staged() {
+/** A leader made of streams: only the order of events is real here. */
+function fakeLeader() {
   const clock = manualClock();
   const exited = Promise.withResolvers<Exit>();
   const [stdin, stdout, stderr, control, liveness, status] = Array.from({ length: 6 }, () => new PassThrough());
@@ -188,23 +198,23 @@ function staged() {
   const child = { pid: 4_194_305, kill: (signal: string) => void signals.push(signal) };
   const streams = { stdin, stdout, stderr, control, liveness };
   const started = { ...streams, child, status: new Status(status), exited: exited.promise } as unknown as Started;
-  const wish: Starting = { ...starting(ordinary), clock };
+  const request: Starting = { ...starting(ordinary), clock };
   return {
     ...streams,
     clock,
     status,
     signals,
     started,
-    wish,
+    request,
     exits: () => exited.resolve({ code: 1, signal: undefined }),
   };
 }
 
 describe("a leader that has failed", () => {
-  test("has said what arrives a moment after its end", async () => {
-    const { clock, started, wish, stderr, liveness, signals, exits } = staged();
-    const message = '"/bin/sh" was not started: what holds it has failed and says "too late".';
-    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+  test("is quoted with output that arrives a moment after its exit", async () => {
+    const { clock, started, request, stderr, liveness, signals, exits } = fakeLeader();
+    const message = '"/bin/sh" was not started: its leader has failed with "too late".';
+    const refused = expect(reachGate(started, request)).rejects.toMatchObject({ message });
     exits();
     await clock.advance(24);
     expect(signals).toEqual([]);
@@ -214,10 +224,10 @@ describe("a leader that has failed", () => {
     expect(signals).toEqual(["SIGKILL"]);
   });
 
-  test("is not waited for by whoever holds its stderr", async () => {
-    const { clock, started, wish, stderr, liveness, exits } = staged();
-    const message = '"/bin/sh" was not started: what holds it has failed and says "in time".';
-    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+  test("does not delay the error if another process holds its stderr", async () => {
+    const { clock, started, request, stderr, liveness, exits } = fakeLeader();
+    const message = '"/bin/sh" was not started: its leader has failed with "in time".';
+    const refused = expect(reachGate(started, request)).rejects.toMatchObject({ message });
     stderr.write("in time\n");
     exits();
     liveness.end();
@@ -226,11 +236,11 @@ describe("a leader that has failed", () => {
     expect(stderr.destroyed).toBe(true);
   });
 
-  test("is quoted with its first 4 KiB", async () => {
-    const { clock, started, wish, stderr, liveness, exits } = staged();
+  test("is quoted up to 4 KiB", async () => {
+    const { clock, started, request, stderr, liveness, exits } = fakeLeader();
     const words = "x".repeat(4 * 1024);
-    const message = `"/bin/sh" was not started: what holds it has failed and says "${words}".`;
-    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({ message });
+    const message = `"/bin/sh" was not started: its leader has failed with "${words}".`;
+    const refused = expect(reachGate(started, request)).rejects.toMatchObject({ message });
     stderr.write(words);
     await settled();
     stderr.end("and more");
@@ -240,30 +250,30 @@ describe("a leader that has failed", () => {
     await refused;
   });
 
-  test("is over when it has ended and nobody holds its pipe, and at the latest after a second", async () => {
-    const one = staged();
+  test("is over when it has ended and no process holds its pipe, and at the latest after a second", async () => {
+    const one = fakeLeader();
     const over = abandon(one.started, one.clock);
     await settled();
     expect(one.signals).toEqual(["SIGKILL"]);
     one.exits();
     await settled();
-    expect(await Promise.race([over, "goes on"])).toBe("goes on");
+    expect(await Promise.race([over, "pending"])).toBe("pending");
     one.liveness.end();
     expect(await over).toBe(true);
     expect(one.clock.elapsed()).toBe(0);
 
-    const other = staged();
+    const other = fakeLeader();
     const late = abandon(other.started, other.clock);
     await other.clock.advance(999);
-    expect([await Promise.race([late, "goes on"]), other.liveness.destroyed]).toEqual(["goes on", false]);
+    expect([await Promise.race([late, "pending"]), other.liveness.destroyed]).toEqual(["pending", false]);
     await other.clock.advance(1);
     expect(await late).toBe(false);
     expect(other.liveness.destroyed).toBe(false);
   });
 
-  test("is no longer listened to once its command waits at the gate: what comes then is the command's", async () => {
-    const { started, wish, status, stderr } = staged();
-    const reached = reachGate(started, wish);
+  test("is no longer read once its command waits at the gate, because later output is the command's", async () => {
+    const { started, request, status, stderr } = fakeLeader();
+    const reached = reachGate(started, request);
     expect(stderr.listenerCount("data")).toBe(1);
     status.write("ready\n");
     await reached;
@@ -271,15 +281,15 @@ describe("a leader that has failed", () => {
   });
 });
 
-describe("a start for which the machine has no room", () => {
-  test("also not for its pipes, is told as what it is", async () => {
+describe("a start without enough resources", () => {
+  test("is reported as such, even if the pipes are missing", async () => {
     const { spawn } = childProcess;
     const system = (instead: unknown): void => {
       Object.assign(childProcess, { spawn: instead });
       syncBuiltinESMExports();
     };
     onTestFinished(() => system(spawn));
-    // As Node has a child then: without a pid, and without any streams.
+    // A child as Node returns it then: without a pid, and without any streams.
     system(() => {
       const child = new EventEmitter();
       process.nextTick(() => child.emit("error", Object.assign(new Error("spawn EMFILE"), { code: "EMFILE" })));
@@ -294,7 +304,7 @@ describe("a start for which the machine has no room", () => {
     await refused;
   });
 
-  /** Pipes of which the first `times` cannot be had. */
+  /** A pool in which the first `times` pipes fail. */
   const short = (code: string, times: number): { readonly pipes: PipePool; readonly tries: () => number } => {
     let tries = 0;
     const fromChild = (): undefined => {
@@ -304,22 +314,19 @@ describe("a start for which the machine has no room", () => {
     return { pipes: { fromChild, toChild: () => undefined } as unknown as PipePool, tries: () => tries };
   };
 
-  test.each(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"])(
-    "is tried again, with more and more patience: %s",
-    async (code) => {
-      const clock = manualClock();
-      const { pipes: scarce, tries } = short(code, 2);
-      const started = start({ ...starting(ordinary), pipes: scarce, clock });
-      await settled();
-      expect([tries(), clock.pending]).toEqual([1, [{ inMs: 25, idle: false }]]);
-      await clock.advance(25);
-      expect([tries(), clock.pending]).toEqual([2, [{ inMs: 50, idle: false }]]);
-      await clock.advance(50);
-      await abandon(await started, systemClock);
-    },
-  );
+  test.each(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"])("is retried with increasing pauses: %s", async (code) => {
+    const clock = manualClock();
+    const { pipes: scarce, tries } = short(code, 2);
+    const started = start({ ...starting(ordinary), pipes: scarce, clock });
+    await settled();
+    expect([tries(), clock.pending]).toEqual([1, [{ inMs: 25, idle: false }]]);
+    await clock.advance(25);
+    expect([tries(), clock.pending]).toEqual([2, [{ inMs: 50, idle: false }]]);
+    await clock.advance(50);
+    await abandon(await started, systemClock);
+  });
 
-  test("is given up in the end, and says what to do", async () => {
+  test("is given up in the end, with a hint", async () => {
     const clock = manualClock();
     const { pipes: scarce, tries } = short("EAGAIN", 100);
     const refused = expect(start({ ...starting(ordinary), pipes: scarce, clock })).rejects.toMatchObject({
@@ -332,7 +339,7 @@ describe("a start for which the machine has no room", () => {
     expect(tries()).toBe(6);
   });
 
-  test("is not tried again for any other reason", async () => {
+  test("is not retried for any other reason", async () => {
     const { pipes: scarce, tries } = short("EACCES", 100);
     await expect(start({ ...starting(ordinary), pipes: scarce, clock: manualClock() })).rejects.toMatchObject({
       ...{ code: "not_started", message: '"/bin/sh" was not started: EACCES.' },
@@ -341,8 +348,8 @@ describe("a start for which the machine has no room", () => {
   });
 });
 
-describe("what a leader says of its command", () => {
-  const heard = async (...texts: readonly string[]) => {
+describe("the status of a command", () => {
+  const endAfter = async (...texts: readonly string[]) => {
     const stream = new PassThrough();
     const status = new Status(stream);
     for (const text of texts) stream.write(text);
@@ -368,11 +375,11 @@ describe("what a leader says of its command", () => {
     [["exit x\n", "exit\n", "exit 1x\n", "exit x1\n", "word 1\n"], undefined],
     [[`${"x".repeat(300)}exit 1\n`], undefined],
     [[], undefined],
-  ])("is its end, or no word of it: %j", async (texts, end) => {
-    expect(await heard(...texts)).toEqual(end);
+  ])("is its exit status, or none: %j", async (texts, end) => {
+    expect(await endAfter(...texts)).toEqual(end);
   });
 
-  test("is that it waits at its gate, whatever comes before", async () => {
+  test("is ready at the gate, whatever was written before", async () => {
     const stream = new PassThrough();
     const status = new Status(stream);
     let ready = false;
@@ -387,14 +394,14 @@ describe("what a leader says of its command", () => {
     expect(ready).toBe(true);
   });
 
-  test("is not heard from a leader that never gets there: it is ended, and told as what it is", async () => {
+  test("that never becomes ready ends the leader and fails the start", async () => {
     const clock = manualClock();
-    const wish = { ...starting({ file: SHELL, args: ["-c", "echo  wait  >&2; exec sleep 8000301"] }), clock };
-    const started = await start(wish);
-    const refused = expect(reachGate(started, wish)).rejects.toMatchObject({
+    const request = { ...starting({ file: SHELL, args: ["-c", "echo  wait  >&2; exec sleep 8000301"] }), clock };
+    const started = await start(request);
+    const refused = expect(reachGate(started, request)).rejects.toMatchObject({
       code: "not_started",
-      message: '"/bin/sh" was not started: what holds it was not ready within 15 s.',
-      hint: "Run `belay doctor`: it tests what holds processes, and says how to mend it.",
+      message: '"/bin/sh" was not started: its leader was not ready within 15 s.',
+      hint: "Run `belay doctor`: it tests the containment of processes, and recommends fixes.",
     });
     await clock.advance(START_MS_MAX - 1);
     expect(started.child.killed).toBe(false);
@@ -403,5 +410,45 @@ describe("what a leader says of its command", () => {
     await started.exited;
     await clock.advance(1_000);
     await refused;
+  });
+});
+
+const IDENTITY = { pid: 7, startTime: 8, bootId: "boot" };
+
+function led(command: string) {
+  const child = childProcess.spawn("/bin/sh", ["-c", command], { stdio: ["pipe", "pipe", "ignore"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  // After its end it stays open until it is closed, so that the two can be distinguished.
+  const liveness = new PassThrough({ autoDestroy: false });
+  const started = { child: child as ChildProcess & { pid: number }, liveness, control: child.stdin as Writable };
+  return { child, liveness, leader: toLeader(started, IDENTITY) };
+}
+
+describe("the leader for a containment", () => {
+  test("a leader reads its control pipe, and its exit has a code", async () => {
+    const { child, leader } = led("read word; exit $word");
+    expect([leader.identity, leader.exit]).toEqual([IDENTITY, undefined]);
+    leader.write("5\n");
+    await once(child, "exit");
+    expect(leader.exit).toEqual({ code: 5, signal: null });
+  });
+
+  test("a leader receives the given signal, and its exit then has no code", async () => {
+    const { child, leader } = led("echo up; read word");
+    await once(child.stdout, "data");
+    leader.kill("SIGUSR1");
+    await once(child, "exit");
+    expect(leader.exit).toEqual({ code: null, signal: "SIGUSR1" });
+  });
+
+  test("a tree is released once the liveness pipe has ended, or was closed by us", async () => {
+    const [one, other] = [led("exit"), led("exit")];
+    expect([one.leader.released, other.leader.released]).toEqual([false, false]);
+    one.liveness.resume().end();
+    await once(one.liveness, "end");
+    expect([one.liveness.closed, one.leader.released]).toEqual([false, true]);
+    other.liveness.destroy();
+    await once(other.liveness, "close");
+    expect([other.liveness.readableEnded, other.leader.released]).toEqual([false, true]);
   });
 });

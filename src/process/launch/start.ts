@@ -1,31 +1,32 @@
-// Starts a leader and listens to it until its command waits at the gate. If anything goes wrong on the way, nothing is
-// left, and the error says what.
+// Starts a leader and waits until its command is at the gate. A failed start leaves nothing behind, and its error has
+// the reason.
 import type { ChildProcess } from "node:child_process";
 import { closeSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LaunchPlan, Wrapped } from "../containment/containment.ts";
+import type { LaunchPlan, Leader, Wrapped } from "../containment/containment.ts";
 import { within } from "../tree/poll-until.ts";
+import type { Identity } from "../tree/proc.ts";
 import { signalName } from "../tree/signal.ts";
 import { FILES_OF_COMMAND, isShortOfFiles } from "./file-limit.ts";
 import { FILTER_FD, READY } from "./gate.ts";
 import { spawnCovered } from "./inherited-descriptors.ts";
 import type { Pipe, PipePool } from "./pipe-pool.ts";
 
-/** How long a leader may take to reach the gate, on a machine that is very busy. It takes some ten milliseconds. */
+/** How long a leader may take to reach the gate, on a very busy machine. It takes some ten milliseconds. */
 export const START_MS_MAX = 15_000;
 
-/** How often a start is tried for which the machine had no room, and how long all the pauses are together. */
+/** The pauses between retries of a start for which the machine lacked resources. */
 const RETRY_PAUSES_MS = [25, 50, 100, 200, 400];
 
-/** A line of the leader has some ten characters. Whoever says more is not it. */
+/** A line of the leader has some ten characters. A longer one is not from the leader. */
 const STATUS_CHARS_MAX = 256;
 
-/** How long what is left of a start that failed may take to end. */
+/** How long the rest of a failed start may take to end. */
 const ABANDON_MS_MAX = 1_000;
 
-/** What is kept of a leader's complaint. */
+/** How much of a leader's stderr is kept. */
 const COMPLAINT_BYTES_MAX = 4 * 1024;
 
 export interface Streams {
@@ -34,13 +35,13 @@ export interface Streams {
   readonly stderr: Readable;
 }
 
-/** A leader that is on its way, or there. */
+/** A leader that is starting or running. */
 export interface Started extends Streams {
   readonly child: ChildProcess & { readonly pid: number };
   readonly control: Writable;
   readonly liveness: Readable;
   readonly status: Status;
-  /** Resolves with how the leader ended. */
+  /** Resolves with the exit status of the leader. */
   readonly exited: Promise<Exit>;
 }
 
@@ -57,7 +58,7 @@ export interface Starting {
   readonly clock: Clock;
 }
 
-/** Starts the leader. Tries again where a little patience may help. */
+/** Starts the leader. Retries where resources were short. */
 export async function start(starting: Starting): Promise<Started> {
   for (const pauseMs of [...RETRY_PAUSES_MS, undefined]) {
     try {
@@ -71,7 +72,7 @@ export async function start(starting: Starting): Promise<Started> {
 }
 
 async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise<Started> {
-  // A stop needs the rest.
+  // The rest is reserved for stops.
   if (isShortOfFiles(FILES_OF_COMMAND)) throw Object.assign(new Error("Too many files are open."), { code: "EMFILE" });
   const stdin = openInput ? pipes.toChild() : undefined;
   const stdout = pipes.fromChild();
@@ -81,7 +82,7 @@ async function startOnce({ plan, wrapped, openInput, pipes }: Starting): Promise
     const child = spawnCovered(wrapped.file, wrapped.args, {
       cwd: plan.cwd,
       env: plan.env,
-      // A session of its own: what is typed at the server's terminal is not for it.
+      // A separate session, so that input at the server's terminal does not reach it.
       detached: true,
       windowsHide: true,
       stdio: [
@@ -110,16 +111,16 @@ function giveFilter(child: ChildProcess, filter: Buffer): void {
   stream.end(filter);
 }
 
-/** Rejects with what the system has said, if there was no room for it. */
+/** Rejects with the system's error if the child could not be created. */
 export function spawned(child: ChildProcess): Promise<void> {
-  // The failure comes in the next tick; there is no pid then.
+  // The error event comes in the next tick; there is no pid then.
   if (child.pid !== undefined) {
     child.on("error", () => undefined);
     return Promise.resolve();
   }
   return new Promise((_, reject) => {
     child.once("error", (error) => {
-      // Where no file was left for its pipes it has none at all, whatever the types of Node say.
+      // Without free file descriptors for the pipes there is no stdio at all, contrary to Node's types.
       const stdio: ChildProcess["stdio"] | undefined = child.stdio;
       for (const stream of stdio ?? []) stream?.destroy();
       reject(error);
@@ -134,7 +135,7 @@ interface OwnPipes {
 }
 
 function assemble(child: ChildProcess, own: OwnPipes): Started {
-  // The types of Node count five of them.
+  // Node's types allow five of them.
   const stdio: readonly (Readable | Writable | null | undefined)[] = child.stdio;
   const [stdin, stdout, stderr, control, status, liveness] = stdio;
   const exited = new Promise<Exit>((resolve) => {
@@ -147,21 +148,42 @@ function assemble(child: ChildProcess, own: OwnPipes): Started {
     control: control as Writable,
     liveness: liveness as Readable,
   };
-  // A pipe whose other end has died says so as an error. Everywhere here that is an end like any other.
+  // The error of a pipe whose other end has died. Here that is an ordinary end.
   for (const stream of [...Object.values(streams), status]) stream?.on("error", () => undefined);
-  // Whatever the tree says there is not listened to; only the end of it counts.
+  // Data from the tree on this pipe is discarded; only its end matters.
   streams.liveness.resume();
   const { pid } = child;
   if (pid === undefined) throw new Error("A child without a pid was started.");
   return { ...streams, child: Object.assign(child, { pid }), status: new Status(status as Readable), exited };
 }
 
-/** What the leader says of its command. */
+/** The leader as a containment uses it. */
+export function toLeader(started: Pick<Started, "child" | "liveness" | "control">, identity: Identity): Leader {
+  const { child, liveness, control } = started;
+  return {
+    identity,
+    kill: (signal: NodeJS.Signals): void => {
+      child.kill(signal);
+    },
+    get exit() {
+      const { exitCode: code, signalCode: signal } = child;
+      return code === null && signal === null ? undefined : { code, signal };
+    },
+    get released(): boolean {
+      return liveness.readableEnded || liveness.closed;
+    },
+    write: (text: string): void => {
+      control.write(text);
+    },
+  };
+}
+
+/** The leader's reports about its command. */
 export class Status {
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<Exit | undefined>();
   #text = "";
-  /** What a shell has said before its command was there: why it could not start it. */
+  /** What a shell printed before its command ran: the reason why it could not start it. */
   complaint = "";
 
   constructor(stream: Readable) {
@@ -170,22 +192,22 @@ export class Status {
       this.#text += text;
       const lines = this.#text.split("\n");
       this.#text = (lines.pop() ?? "").slice(0, STATUS_CHARS_MAX);
-      for (const line of lines) this.#hear(line);
+      for (const line of lines) this.#read(line);
     });
     stream.on("close", () => this.#ended.resolve(undefined));
   }
 
-  /** Resolves when the command waits at its gate. Never, if it does not get there. */
+  /** Resolves when the command waits at its gate. Never resolves if it does not get there. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** How the command ended. Undefined: it has ended, and nobody is left to say how. */
+  /** The exit status of the command. Undefined: it has ended, and no leader is left to report its status. */
   get ended(): Promise<Exit | undefined> {
     return this.#ended.promise;
   }
 
-  #hear(line: string): void {
+  #read(line: string): void {
     const [word, value = ""] = line.split(" ");
     if (word === READY) this.#ready.resolve();
     if (!/^\d{1,3}$/.test(value)) {
@@ -198,7 +220,7 @@ export class Status {
   }
 }
 
-/** A shell says 128 and the number for a command that a signal has ended. */
+/** A shell reports 128 plus the number for a command that a signal has ended. */
 function ofShell(code: number): Exit {
   const number = code - 128;
   return number >= 1 && number <= SIGNAL_MAX
@@ -206,12 +228,12 @@ function ofShell(code: number): Exit {
     : { code, signal: undefined };
 }
 
-/** The ordinary signals. What is above is for programs among themselves, and more often an exit code of its own. */
+/** The ordinary signals. Higher numbers are realtime signals, and more often plain exit codes. */
 const SIGNAL_MAX = 31;
 
-/** Resolves when the command waits at its gate. Otherwise ends the leader and throws its own words. */
+/** Resolves when the command waits at its gate. Otherwise ends the leader and throws an error with its stderr. */
 export async function reachGate(started: Started, { clock, plan }: Starting): Promise<void> {
-  const complaint = listen(started.stderr);
+  const complaint = collectText(started.stderr);
   const first = await within(
     clock,
     START_MS_MAX,
@@ -226,23 +248,23 @@ export async function reachGate(started: Started, { clock, plan }: Starting): Pr
   const words = [complaint.text(), started.status.complaint].filter(Boolean).join(" ");
   const { exitCode, signalCode } = started.child;
   const end = exitCode === null ? `ended by ${signalCode ?? "an unknown signal"}` : `exited with code ${exitCode}`;
-  const how = words === "" ? ` (it ${end})` : ` and says "${words}"`;
+  const how = words === "" ? ` (it ${end})` : ` with "${words}"`;
   throw new ControlError(
     "not_started",
     first === undefined
-      ? `"${plan.argv[0]}" was not started: what holds it was not ready within ${START_MS_MAX / 1000} s.`
-      : `"${plan.argv[0]}" was not started: what holds it has failed${how}.`,
+      ? `"${plan.argv[0]}" was not started: its leader was not ready within ${START_MS_MAX / 1000} s.`
+      : `"${plan.argv[0]}" was not started: its leader has failed${how}.`,
     {
       hint: isForkFailure(words)
         ? NO_ROOM
-        : "Run `belay doctor`: it tests what holds processes, and says how to mend it.",
+        : "Run `belay doctor`: it tests the containment of processes, and recommends fixes.",
     },
   );
 }
 
 /**
- * Ends a leader whose command was never let through its gate: without the word, the gate ends by itself. Answers
- * whether all of it is gone. It may not be: the kernel does not kill a process that is in the middle of a disk access.
+ * Ends a leader whose command was never let through its gate: without GO, the gate ends by itself. Returns whether all
+ * of it is gone. It may not be: the kernel does not kill a process in the middle of a disk access.
  */
 export async function abandon(started: Started, clock: Clock): Promise<boolean> {
   const { child, stdin, stdout, stderr, control } = started;
@@ -260,22 +282,22 @@ export async function gone({ exited, liveness }: Started): Promise<true> {
 const closed = (stream: Readable): Promise<void> =>
   stream.closed ? Promise.resolve() : new Promise((resolve) => stream.once("close", resolve));
 
-/** Before the gate is open nobody but the leader can have said it, so it is no output of the command. */
-function listen(stream: Readable): { readonly stop: () => void; readonly text: () => string } {
-  const said: Buffer[] = [];
+/** Collects stderr. Before the gate is open only the leader can write there, so it is not output of the command. */
+function collectText(stream: Readable): { readonly stop: () => void; readonly text: () => string } {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  const hear = (data: Buffer): void => {
+  const collect = (data: Buffer): void => {
     bytes += data.length;
-    if (bytes <= COMPLAINT_BYTES_MAX) said.push(data);
+    if (bytes <= COMPLAINT_BYTES_MAX) chunks.push(data);
   };
-  stream.on("data", hear);
+  stream.on("data", collect);
   return {
-    stop: () => stream.off("data", hear),
-    text: () => Buffer.concat(said).toString("utf8").trim().replaceAll(/\s+/g, " "),
+    stop: () => stream.off("data", collect),
+    text: () => Buffer.concat(chunks).toString("utf8").trim().replaceAll(/\s+/g, " "),
   };
 }
 
-/** As shells and bubblewrap word EAGAIN and ENOMEM of fork(2) and clone(2). */
+/** Matches the messages of shells and bubblewrap for EAGAIN and ENOMEM of fork(2) and clone(2). */
 export const isForkFailure = (words: string): boolean =>
   /fork|resource temporarily unavailable|cannot allocate memory/i.test(words);
 

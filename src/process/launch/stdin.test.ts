@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { settled } from "../../testing/manual-clock.ts";
 import { Input } from "./stdin.ts";
 
-/** A pipe that takes what it is given when it is told to. */
+/** A pipe that accepts each write on request. */
 function slowPipe() {
   const taken: string[] = [];
   const waiting: ((error?: Error) => void)[] = [];
@@ -18,8 +18,8 @@ function slowPipe() {
   return { stream, taken, next: (error?: Error) => waiting.shift()?.(error) };
 }
 
-describe("the input of a process", () => {
-  test("is written in order, and each write is answered when the pipe has taken it", async () => {
+describe("the stdin of a process", () => {
+  test("is written in order, and each write resolves when the pipe has taken it", async () => {
     const { stream, taken, next } = slowPipe();
     const input = new Input(stream);
     const answered: string[] = [];
@@ -34,7 +34,7 @@ describe("the input of a process", () => {
     expect(answered).toEqual(["one", "two"]);
   });
 
-  test("that it was started without is refused, with what to do", async () => {
+  test("is refused with a hint if the process was started without input", async () => {
     const input = new Input(undefined);
     await expect(input.write("x")).rejects.toMatchObject({
       ...{
@@ -50,7 +50,7 @@ describe("the input of a process", () => {
   test.each([
     ["ended", (input: Input) => input.end()],
     ["destroyed", (input: Input) => input.destroy()],
-  ])("that was %s takes nothing more", async (_, over) => {
+  ])("that was %s accepts no more writes", async (_, over) => {
     const input = new Input(new PassThrough());
     over(input);
     await expect(input.write("x")).rejects.toMatchObject({
@@ -58,12 +58,12 @@ describe("the input of a process", () => {
     });
   });
 
-  test("that nobody reads is bounded: past a mebibyte whoever writes is told", async () => {
+  test("is bounded: writes beyond a mebibyte that is not read are rejected", async () => {
     const { stream } = slowPipe();
     const input = new Input(stream);
     const all = 1024 * 1024;
     void input.write("x".repeat(all)).catch(() => undefined);
-    // Exactly so much may wait.
+    // Exactly so much is buffered.
     let refused = false;
     input.write("y").catch(() => {
       refused = true;
@@ -76,7 +76,7 @@ describe("the input of a process", () => {
     input.destroy();
   });
 
-  test("at whose end nobody is says so", async () => {
+  test("without a reader rejects", async () => {
     const { stream, next } = slowPipe();
     const written = new Input(stream).write("x");
     next(Object.assign(new Error("EPIPE"), { code: "EPIPE" }));
@@ -85,7 +85,7 @@ describe("the input of a process", () => {
     });
   });
 
-  test("ends once, after what waits; a second end is none", async () => {
+  test("ends once, after buffered data; a second end has no effect", async () => {
     const { stream, taken, next } = slowPipe();
     const input = new Input(stream);
     const written = input.write("last");

@@ -1,8 +1,8 @@
-// The stdin of a child: written in order, with the pipe's own pressure back to the writer.
+// The stdin of a child: ordered writes, with the pipe's backpressure.
 import type { Writable } from "node:stream";
 import { ControlError } from "../../core/errors.ts";
 
-/** What may wait for a child that does not read. The caller is told instead of the memory filled. */
+/** The maximum buffered for a child that does not read. Beyond it writes are rejected instead of filling memory. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 
 export class Input {
@@ -12,7 +12,7 @@ export class Input {
     this.#stream = stream;
   }
 
-  /** Resolves when the pipe has taken it. Rejects if there is no pipe, or nobody at its end. */
+  /** Resolves when the pipe has taken the data. Rejects if there is no pipe, or no reader. */
   write(data: string | Uint8Array): Promise<void> {
     const stream = this.#stream;
     if (stream === undefined) return refuse("invalid", "This process was started without input.", OPEN);
@@ -31,11 +31,11 @@ export class Input {
   end(): void {
     const stream = this.#stream;
     if (stream === undefined || stream.writableEnded) return;
-    // What waits is still written, if anybody reads it.
+    // Buffered data is still written if there is a reader.
     stream.end();
   }
 
-  /** Nobody will read it any more. */
+  /** Call when the command has ended. */
   destroy(): void {
     this.#stream?.destroy();
   }

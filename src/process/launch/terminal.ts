@@ -1,4 +1,4 @@
-// A terminal for a command that asks for one. `script` makes it; Node cannot.
+// A terminal for a command that requests one. `script` makes it, because Node cannot.
 import { execFile } from "node:child_process";
 import { ControlError } from "../../core/errors.ts";
 import { TERMINAL_CELLS_MAX } from "../../core/limits.ts";
@@ -10,7 +10,7 @@ export interface Size {
   readonly rows: number;
 }
 
-/** How long `stty` may take. It takes a millisecond. */
+/** The timeout of `stty`. It takes a millisecond. */
 const RESIZE_MS_MAX = 2_000;
 
 export function checkSize({ columns, rows }: Size): void {
@@ -20,7 +20,7 @@ export function checkSize({ columns, rows }: Size): void {
   }
 }
 
-/** The command at a terminal of this size. The record that `script` keeps of the session goes nowhere. */
+/** Wraps the command in a terminal of this size. The typescript that `script` writes is discarded. */
 export function inTerminal(
   argv: readonly [string, ...string[]],
   size: Size,
@@ -28,7 +28,7 @@ export function inTerminal(
 ): readonly [string, ...string[]] {
   checkSize(size);
   if (script === undefined) {
-    throw new ControlError("not_started", "A terminal was asked for, and there is no program that makes one.", {
+    throw new ControlError("not_started", "A terminal was requested, but the program that makes one is missing.", {
       hint: "Install `script` (apt-get install bsdutils, or util-linux), or start it without a terminal.",
     });
   }
@@ -36,19 +36,19 @@ export function inTerminal(
   return [script, "-q", "-e", "-f", "-c", sized, "/dev/null"];
 }
 
-/** Gives the terminal behind `maker`, the process that made it, another size. */
+/** Resizes the terminal behind `maker`, the process that made it. */
 export async function resizeTerminal(maker: number, size: Size, stty: string | undefined): Promise<void> {
   checkSize(size);
   const [inside] = childrenOf(maker);
   if (stty === undefined || inside === undefined) {
-    throw new ControlError("closed", "The terminal of this process is not there any more, or cannot be reached.");
+    throw new ControlError("closed", "The terminal of this process is gone, or cannot be reached.");
   }
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  // By the file descriptor of whoever sits at it: its name may be one in another view of /dev.
+  // By the file descriptor of the process on it: its name may belong to another mount of /dev.
   const args = ["-F", `/proc/${inside}/fd/0`, "cols", String(size.columns), "rows", String(size.rows)];
   execFile(stty, args, { timeout: RESIZE_MS_MAX }, (error) => {
     if (error === null) resolve();
-    else reject(new ControlError("closed", "The terminal of this process is not there any more.", { cause: error }));
+    else reject(new ControlError("closed", "The terminal of this process is gone.", { cause: error }));
   });
   return promise;
 }

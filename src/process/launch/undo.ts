@@ -1,6 +1,4 @@
-// What a start that fails has to take back.
-
-/** What has to be taken back if the next step fails, last first. */
+/** Cleanup steps of a start that fails, run last first. */
 export class Undo {
   readonly #steps: (() => void)[] = [];
 

@@ -24,13 +24,13 @@ beforeEach(() => {
 
 afterEach(() => rmSync(above, { recursive: true, force: true }));
 
-test("without a wish it is the workspace", async () => {
+test("the default is the workspace", async () => {
   expect(await checkWorkingDirectory(undefined, workspace)).toBe(workspace);
   expect(await checkWorkingDirectory("", workspace)).toBe(workspace);
   expect(await checkWorkingDirectory(".", workspace)).toBe(workspace);
 });
 
-test("relative or absolute, directly or by a link: what is below the workspace is real and allowed", async () => {
+test("a directory below the workspace is allowed by any path, and becomes its real path", async () => {
   const deep = join(workspace, "in", "deep");
   expect(await checkWorkingDirectory("in/deep", workspace)).toBe(deep);
   expect(await checkWorkingDirectory(deep, workspace)).toBe(deep);
@@ -38,7 +38,7 @@ test("relative or absolute, directly or by a link: what is below the workspace i
   expect(await checkWorkingDirectory("in/../in/deep/", workspace)).toBe(deep);
 });
 
-test("a workspace that is itself reached by a link is the same workspace", async () => {
+test("a workspace that is reached by a link is the same workspace", async () => {
   expect(await checkWorkingDirectory("in", join(above, "alias"))).toBe(join(workspace, "in"));
   expect(await checkWorkingDirectory(join(above, "alias", "in"), workspace)).toBe(join(workspace, "in"));
 });
@@ -58,13 +58,13 @@ test.each([
   ["a\0b", "NUL"],
   ["x".repeat(300), "longer than a name"],
   ["x/".repeat(3000), "a path has less than 4096"],
-])("%# %s is refused, and says why", async (cwd, why) => {
+])("%# %s is refused with the reason", async (cwd, why) => {
   await expect(checkWorkingDirectory(cwd, workspace)).rejects.toMatchObject({
     ...{ code: "invalid", message: expect.stringContaining(why) },
   });
 });
 
-test("what is refused comes with what to do, and a long path is shown in short", async () => {
+test("a refusal has a hint, and quotes a long path in short", async () => {
   const { hint } = new ControlError("invalid", "any");
   const long = `${"x/".repeat(150)}y`;
   const rows: readonly (readonly [string, string, string])[] = [
@@ -97,7 +97,7 @@ test("what is refused comes with what to do, and a long path is shown in short",
   );
 });
 
-test("a directory that may not be entered is refused, and so is a workspace that is not there", {
+test("a directory that may not be entered is refused, and so is a missing workspace", {
   meta: { id: "process/closed-directory-refused" },
 }, async () => {
   chmodSync(join(workspace, "in"), 0o600);
@@ -114,7 +114,7 @@ test("a directory that may not be entered is refused, and so is a workspace that
   await expect(checkWorkingDirectory("in", join(above, "gone"))).rejects.toThrow("The workspace does not exist");
 });
 
-test("G35: the directory of a session is what it was, and not a link that was put in its place", async () => {
+test("G35: the directory of a session must still be a real path, and not a link in its place", async () => {
   const deep = join(workspace, "in", "deep");
   expect(await checkSessionDirectory(deep)).toBe(deep);
   rmSync(deep, { recursive: true });
@@ -137,7 +137,7 @@ test.each([
   ["/a/b", "/a", false],
   ["/", "/x", true],
 ])(
-  "whether %s holds %s is told by whole names: %s",
+  "whether %s contains %s is decided by whole names: %s",
   { meta: { id: "process/paths-compared-by-names" } },
   (directory, path, within) => {
     expect(isWithin(directory, path)).toBe(within);

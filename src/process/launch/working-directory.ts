@@ -1,14 +1,14 @@
-// Where a child begins: in the workspace, or below it.
+// Checks the working directory of a child: the workspace, or a directory below it.
 //
-// This is a check of a request, not a wall. Between the check and the start somebody may exchange a directory for a
-// link, and once started a child goes where it likes. What a child may touch is enforced by its mount namespace, where
-// the profile asks for one.
+// This validates a request and does not contain the child. Between the check and the start a directory can be replaced
+// by a link, and a running child can go anywhere. File access is enforced by its mount namespace, where the profile has
+// one.
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { problemOfPath } from "../../core/argument.ts";
 import { ControlError } from "../../core/errors.ts";
 
-/** The real path of `cwd`, absolute or relative to the workspace. Throws `invalid` if nobody may be there. */
+/** The real path of `cwd`, absolute or relative to the workspace. Throws `invalid` if it is not allowed. */
 export async function checkWorkingDirectory(cwd: string | undefined, workspace: string): Promise<string> {
   const home = await realDirectory(workspace, "The workspace");
   if (cwd === undefined || cwd === "") return home;
@@ -21,8 +21,8 @@ export async function checkWorkingDirectory(cwd: string | undefined, workspace: 
 }
 
 /**
- * A directory that a session was given to work in, which was a real path then. Throws `invalid` if it is none any more:
- * whoever can make links in a workspace could otherwise lead commands out of it.
+ * Checks a session's directory, which was a real path when it was set. Throws `invalid` if it no longer is: links in a
+ * workspace could otherwise lead commands out of it.
  */
 export async function checkSessionDirectory(path: string): Promise<string> {
   const name = `The directory ${shown(path)} of this session`;
@@ -30,9 +30,7 @@ export async function checkSessionDirectory(path: string): Promise<string> {
   throw invalid(`${name} is not what it was: there is a link in its place.`, "Make a session for another directory.");
 }
 
-/**
- * Whether a real path is a directory or somewhere below it, by whole names: `/srv/main-2` is not below `/srv/main`.
- */
+/** Whether a real path is a directory or below it, by whole names: `/srv/main-2` is not below `/srv/main`. */
 export function isWithin(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
@@ -41,7 +39,7 @@ export function isWithin(directory: string, path: string): boolean {
 async function realDirectory(path: string, name: string): Promise<string> {
   try {
     const real = await realpath(path);
-    // Its own entry for itself is found only in a directory, and only by whoever may enter it.
+    // The entry `.` exists only in a directory, and needs permission to enter it.
     await stat(`${real}${sep}.`);
     return real;
   } catch (error) {

@@ -10,15 +10,15 @@ import { carrying, type Identity, PROC } from "./proc.ts";
 
 const one = (pid: number): Identity => ({ pid, startTime: pid, bootId: "boot" });
 
-/** A table of processes that a test writes, and what was sent to whom. */
+/** A simulated process table, and the signals it received. */
 function table(...pids: readonly number[]) {
   const alive = new Set(pids);
   const sent: string[] = [];
   const clock = manualClock();
-  let looks = 0;
+  let scans = 0;
   const ending: Ending = {
     find: async () => {
-      looks += 1;
+      scans += 1;
       return [...alive].map(one);
     },
     clock,
@@ -30,21 +30,21 @@ function table(...pids: readonly number[]) {
     },
     isStill: ({ pid }) => alive.has(pid),
   };
-  return { alive, sent, clock, ending, looks: () => looks };
+  return { alive, sent, clock, ending, scans: () => scans };
 }
 
 describe("rounds", () => {
-  test("nobody there: so many looks, so far apart, and it is sure", async () => {
-    const { ending, clock, looks } = table();
+  test("finds no process in EMPTY_SCANS scans, SCAN_PAUSE_MS apart, and is sure", async () => {
+    const { ending, clock, scans } = table();
     const ended = endAll(ending);
     await clock.advance(SCAN_PAUSE_MS * (EMPTY_SCANS - 1) - 1);
-    expect(looks()).toBe(EMPTY_SCANS - 1);
+    expect(scans()).toBe(EMPTY_SCANS - 1);
     await clock.advance(1);
     expect(await ended).toEqual({ killed: [], left: [], sure: true });
     expect(clock.pending).toEqual([]);
   });
 
-  test("everybody found is killed, and those they have made meanwhile too", async () => {
+  test("kills every process found, and those that they have forked meanwhile", async () => {
     const { ending, clock, alive, sent } = table(10, 11);
     const ended = endAll({
       ...ending,
@@ -58,7 +58,7 @@ describe("rounds", () => {
     expect(sent).toEqual(["SIGKILL 10", "SIGKILL 11", "SIGKILL 12"]);
   });
 
-  test("one look that finds somebody starts the count of empty looks again", async () => {
+  test("a scan that finds a process restarts the count of empty scans", async () => {
     const { ending, clock, alive } = table();
     const ended = endAll(ending);
     await clock.advance(SCAN_PAUSE_MS - 1);
@@ -67,15 +67,15 @@ describe("rounds", () => {
     expect(await ended).toEqual({ killed: [one(10)], left: [], sure: true });
   });
 
-  test("when the time is up during a pause it is not looked again, and no timer is left", async () => {
-    const { ending, clock, looks } = table();
+  test("a deadline during a pause ends without another scan or timer", async () => {
+    const { ending, clock, scans } = table();
     const ended = endAll({ ...ending, pauseMs: 1_000, deadlineMs: 10 });
     await clock.advance(10);
     expect(await ended).toEqual({ killed: [], left: [], sure: false });
-    expect([looks(), clock.pending]).toEqual([1, []]);
+    expect([scans(), clock.pending]).toEqual([1, []]);
   });
 
-  test("a look that fails signals nobody", async () => {
+  test("a scan that fails sends no signal", async () => {
     const { ending, clock } = table();
     const to: unknown[] = [];
     const ended = endAll({
@@ -92,7 +92,7 @@ describe("rounds", () => {
     expect(to).toEqual([]);
   });
 
-  test("one who was frozen and is gone by itself was not killed", async () => {
+  test("a frozen process that exits by itself does not count as killed", async () => {
     const { ending, clock, alive, sent } = table(10);
     const ended = endAll({ ...ending, freezeFirst: true });
     await clock.advance(0);
@@ -102,7 +102,7 @@ describe("rounds", () => {
     expect(await ended).toEqual({ killed: [], left: [], sure: true });
   });
 
-  test("one who cannot be killed is told of when the time is up", {
+  test("a process that cannot be killed is reported as left at the deadline", {
     meta: { id: "G19/unkillable-process-reported" },
   }, async () => {
     const { ending, clock } = table(10);
@@ -114,12 +114,12 @@ describe("rounds", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("whoever sheds its marks after it was met is not forgotten", async () => {
+  test("a process that sheds its marks after it was found is still reported", async () => {
     const { ending, clock, alive } = table(10);
-    let looks = 0;
+    let scans = 0;
     const stubborn = endAll({
       ...ending,
-      find: async () => (looks++ === 0 ? [one(10)] : []),
+      find: async () => (scans++ === 0 ? [one(10)] : []),
       send: () => "sent",
       deadlineMs: 100,
     });
@@ -128,48 +128,48 @@ describe("rounds", () => {
     expect(alive).toEqual(new Set([10]));
   });
 
-  test("a look that fails is no look", async () => {
+  test("a scan that fails does not count as empty", async () => {
     const { ending, clock } = table();
-    let looks = 0;
+    let scans = 0;
     const find = async () => {
-      looks += 1;
-      if (looks === 2) throw new Error("EMFILE");
+      scans += 1;
+      if (scans === 2) throw new Error("EMFILE");
       return [];
     };
     const ended = endAll({ ...ending, find });
     await clock.advance(SCAN_PAUSE_MS * 10);
     expect((await ended).sure).toBe(true);
-    expect(looks).toBe(2 + EMPTY_SCANS);
+    expect(scans).toBe(2 + EMPTY_SCANS);
   });
 
-  test("with nothing but failing looks nobody is declared dead", async () => {
+  test("if every scan fails, the result is not sure", async () => {
     const { ending, clock } = table();
     const ended = endAll({ ...ending, find: () => Promise.reject(new Error("EMFILE")) });
     await clock.advance(1_000);
     expect(await ended).toEqual({ killed: [], left: [], sure: false });
   });
 
-  test("a look that never comes back holds nobody up", async () => {
+  test("a scan that never settles does not delay the deadline", async () => {
     const { ending, clock } = table();
-    const struck: unknown[] = [];
-    const send: Ending["send"] = (whom) => {
-      struck.push(whom);
+    const signalled: unknown[] = [];
+    const send: Ending["send"] = (identity) => {
+      signalled.push(identity);
       return "gone";
     };
     const ended = endAll({ ...ending, send, find: () => new Promise(() => undefined), deadlineMs: 100 });
     await clock.advance(100);
     expect(await ended).toEqual({ killed: [], left: [], sure: false });
-    expect(struck).toEqual([]);
+    expect(signalled).toEqual([]);
   });
 
-  test("whoever is met is struck at on sight, and a late look strikes at nobody", async () => {
+  test("`meet` signals a process immediately, and does nothing after the deadline", async () => {
     const { ending, clock, alive, sent } = table(10, 11);
-    const looking = Promise.withResolvers<readonly Identity[]>();
+    const scanning = Promise.withResolvers<readonly Identity[]>();
     const met: ((identity: Identity) => void)[] = [];
     const find: Ending["find"] = (meet) => {
       met.push(meet);
       meet(one(10));
-      return looking.promise;
+      return scanning.promise;
     };
     const ended = endAll({ ...ending, find, deadlineMs: 100 });
     expect([sent, [...alive]]).toEqual([["SIGKILL 10"], [11]]);
@@ -179,17 +179,17 @@ describe("rounds", () => {
     expect(alive).toEqual(new Set([11]));
   });
 
-  test("by descent nobody is killed before a look has met nobody new: an orphan has no descent", async () => {
+  test("with freezeFirst, kills only after a scan without new processes, since orphans have no descent", async () => {
     const { ending, clock, alive, sent } = table(10, 11);
-    // 11 is the child of 10, and is shown only while that is alive; it has just forked 12.
+    // 11 is the child of 10, found only while 10 is alive; it has just forked 12.
     const family = [10, 11, 12];
-    let looks = 0;
+    let scans = 0;
     const ended = endAll({
       ...ending,
       freezeFirst: true,
       find: async () => {
-        looks += 1;
-        if (looks === 2) alive.add(12);
+        scans += 1;
+        if (scans === 2) alive.add(12);
         return alive.has(10) ? family.filter((pid) => alive.has(pid)).map(one) : [];
       },
     });
@@ -198,21 +198,21 @@ describe("rounds", () => {
     expect(sent).toEqual([...family.map((pid) => `SIGSTOP ${pid}`), ...family.map((pid) => `SIGKILL ${pid}`)]);
   });
 
-  test("a look that has found somebody who was gone by then was not empty", async () => {
+  test("a scan that found only dead processes does not count as empty", async () => {
     const { ending, clock } = table();
-    let looks = 0;
-    const ended = endAll({ ...ending, find: async () => (++looks <= 5 ? [one(looks)] : []) });
+    let scans = 0;
+    const ended = endAll({ ...ending, find: async () => (++scans <= 5 ? [one(scans)] : []) });
     await clock.advance(1_000);
     expect(await ended).toEqual({ killed: [], left: [], sure: true });
-    expect(looks).toBe(5 + EMPTY_SCANS);
+    expect(scans).toBe(5 + EMPTY_SCANS);
   });
 
-  test("a storm is frozen before it is killed, and never left frozen", {
+  test("a fork storm is frozen before it is killed, and never left frozen", {
     meta: { id: "G19/fork-storm-frozen-first" },
   }, async () => {
     const { ending, clock, alive, sent } = table(10);
     let born = 10;
-    // It forks whenever there is room, and killing makes room: only freezing ends it.
+    // It forks whenever there is room, and each kill makes room: only freezing ends it.
     const frozen = new Set<number>();
     const roomMax = 4;
     const ended = endAll({
@@ -235,7 +235,7 @@ describe("rounds", () => {
     expect(alive).toEqual(new Set());
   });
 
-  test("what was frozen when the time was up is killed all the same", async () => {
+  test("processes still frozen at the deadline are killed", async () => {
     const { ending, clock, sent } = table(1);
     let next = 10;
     const ended = endAll({
@@ -255,7 +255,7 @@ describe("rounds", () => {
   });
 });
 
-/** Starts a shell that carries a cookie. What it prints ends when the last of its tree has ended. */
+/** Starts a shell that carries a cookie. Its output closes when the last process of the tree has ended. */
 async function marked(name: string, script: string) {
   const cookie = makeCookie(`proc_scan${process.pid}.1`, name);
   const child = spawn("/bin/sh", ["-c", script], {
@@ -271,14 +271,14 @@ async function marked(name: string, script: string) {
   return { find, closed };
 }
 
-describe("G19: real trees that carry a cookie are gone, down to the last", () => {
+describe("G19: real trees that carry a cookie end completely", () => {
   test.each([
     ["plain", "sleep 4711 & sleep 4712 & echo up; wait"],
     ["its own session", "setsid sh -c 'echo up; sleep 4711' & wait"],
     ["a daemon", "(setsid sh -c '(sleep 4711 & echo up)' &)"],
-    ["deaf", "trap '' TERM INT HUP; (sleep 4711 & echo up; wait)"],
+    ["ignores SIGTERM", "trap '' TERM INT HUP; (sleep 4711 & echo up; wait)"],
     ["stopped", "sh -c 'echo up; kill -STOP $$' & wait"],
-    // Each lives for some milliseconds, in a session of its own, and leaves another behind.
+    // Each lives for some milliseconds in its own session, and leaves a successor.
     ["a pid hopper", 'export HOP=\'sleep 0.005; setsid sh -c "$HOP" &\'; sh -c "$HOP"; echo up'],
   ])("%s", async (name, script) => {
     const { find, closed } = await marked(name.replaceAll(" ", "-"), script);

@@ -1,10 +1,9 @@
-// Ends everybody who can be found, again and again, until nobody is found any more.
+// Ends every process that a scan finds, and scans again until none is found.
 //
 // Invariants
-// 1. Nobody is signalled without proof of identity: finding and signalling are two moments, and a pid may have changed
-//    hands between them.
-// 2. Gone means found by nobody, several times in a row. A look that failed is no look.
-// 3. It ends: at its deadline at the latest, also if a look never comes back.
+// 1. No process is signalled without proof of identity: its pid may have changed hands between the scan and the signal.
+// 2. Gone means missing from several scans in a row. A scan that failed does not count.
+// 3. It returns at its deadline at the latest, even if a scan never settles.
 import type { Clock } from "../../ports/clock.ts";
 import {
   EMPTY_SCANS,
@@ -19,77 +18,79 @@ import { type Sent, send } from "./signal.ts";
 
 export interface Ending {
   /**
-   * Looks for whoever is to be ended, and answers them all; may name somebody twice, or somebody who is gone by then.
-   * Those whom it tells of by `meet` are struck at on sight: whoever hops from pid to pid is gone when a look is over.
+   * Scans for the processes to end and returns all of them. It may return one twice, or one that is gone already. Those
+   * it passes to `meet` are signalled immediately: a process that hops from pid to pid is gone when the scan ends.
    */
   readonly find: (meet: Visit) => Promise<readonly Identity[]>;
   readonly clock: Clock;
-  /** When it is given up. Default FORCE_WAIT_MS. */
+  /** When to give up. Default FORCE_WAIT_MS. */
   readonly deadlineMs?: number;
-  /** How many looks in a row must find nobody. Default EMPTY_SCANS. */
+  /** How many scans in a row must find no process. Default EMPTY_SCANS. */
   readonly emptyScans?: number;
   /**
-   * Freezes everybody until a look meets nobody new, and only then kills. For a `find` that goes by descent: a parent
-   * that dies hands its children to somebody else, and by descent they are not found any more. Default false.
+   * Freezes all processes until a scan finds no new one, and only then kills. For a `find` by descent: when a parent
+   * dies its children are reparented, and a search by descent misses them. Default false.
    */
   readonly freezeFirst?: boolean;
-  /** Between two such looks. Default SCAN_PAUSE_MS. */
+  /** Between two empty scans. Default SCAN_PAUSE_MS. */
   readonly pauseMs?: number;
-  /** How it is done. Default the real thing. */
+  /** For tests. Defaults: the real functions. */
   readonly send?: (identity: Identity, signal: NodeJS.Signals) => Sent;
   readonly isStill?: (identity: Identity) => boolean;
 }
 
 export interface Ended {
-  /** Whom we have sent SIGKILL, and who is gone. */
+  /** Processes that were sent SIGKILL and are gone. */
   readonly killed: readonly Identity[];
-  /** Who was found and is still there. */
+  /** Processes that were found and still exist. */
   readonly left: readonly Identity[];
-  /** Whether enough looks in a row have found nobody. False with nobody left: nobody knows. */
+  /** Whether enough scans in a row found no process. If false, an empty `left` proves nothing. */
   readonly sure: boolean;
 }
 
-/** Ends everybody whom `find` finds. Never rejects. */
+/** Ends every process that `find` returns. Never rejects. */
 export async function endAll(ending: Ending): Promise<Ended> {
   const { clock, deadlineMs = FORCE_WAIT_MS, emptyScans = EMPTY_SCANS, pauseMs = SCAN_PAUSE_MS } = ending;
   const rounds = new Rounds(ending.send ?? send, ending.isStill ?? isStill, ending.freezeFirst ?? false);
   const late = wait(clock, deadlineMs, "late" as const);
   let empty = 0;
   while (empty < emptyScans) {
-    const found = await Promise.race([look(ending.find, rounds.meet), late.passed]);
+    const found = await Promise.race([tryFind(ending.find, rounds.meet), late.passed]);
     if (found === "late") break;
     const met = rounds.over(found === "failed" ? [] : found);
     empty = found !== "failed" && !met ? empty + 1 : 0;
     if (empty >= emptyScans) break;
-    // Processes that stay although they were killed are looked for less and less often.
+    // Backoff, for processes that outlive their SIGKILL.
     const againMs = Math.min(SCAN_AGAIN_MS * 2 ** rounds.withoutNewcomers, SCAN_PAUSE_MS_MAX);
     const again = wait(clock, met ? againMs : pauseMs, "awake" as const);
     const woken = await Promise.race([again.passed, late.passed]);
-    again.forget();
+    again.cancel();
     if (woken === "late") break;
   }
-  late.forget();
+  late.cancel();
   return { ...rounds.end(), sure: empty >= emptyScans };
 }
 
-/** Whom we have met so far, and what they were sent. */
+/** The processes found so far, and the signals they were sent. */
 class Rounds {
   readonly #send: NonNullable<Ending["send"]>;
   readonly #isStill: NonNullable<Ending["isStill"]>;
-  /** Stays until it is gone, also if nobody finds it any more: a program can shed every mark but its identity. */
+  /**
+   * An entry stays until its process is gone, even if no scan finds it: a program can shed every mark but its identity.
+   */
   readonly #there = new Map<string, Identity>();
   readonly #killed = new Map<string, Identity>();
-  /** In this round: whether anybody was seen at all, gone by then or not, and whether for the first time. */
+  /** In this round: whether any process was found, even one already gone, and whether any for the first time. */
   #seen = false;
   #newcomers = false;
   #roundsWithNewcomers: number;
-  /** Rounds in a row that have met nobody for the first time. */
+  /** Rounds in a row without a new process. */
   withoutNewcomers = 0;
-  /** A look that was given up may still come back; it is not listened to any more. */
+  /** An abandoned scan may still call `meet`, which then does nothing. */
   #ended = false;
 
-  constructor(how: NonNullable<Ending["send"]>, still: NonNullable<Ending["isStill"]>, freezeFirst: boolean) {
-    this.#send = how;
+  constructor(send: NonNullable<Ending["send"]>, still: NonNullable<Ending["isStill"]>, freezeFirst: boolean) {
+    this.#send = send;
     this.#isStill = still;
     this.#roundsWithNewcomers = freezeFirst ? STORM_ROUNDS : 0;
   }
@@ -97,19 +98,19 @@ class Rounds {
   readonly meet: Visit = (one) => {
     this.#seen = true;
     if (this.#ended || this.#there.has(nameOf(one))) return;
-    // Each death in a fork storm makes room for another fork. What is frozen forks no more and keeps its room, so the
-    // storm starves; once a look meets no newcomers all of it is killed.
-    if (this.#strike(one, this.#roundsWithNewcomers < STORM_ROUNDS ? "SIGKILL" : "SIGSTOP") === "gone") return;
+    // In a fork storm each death makes room for another fork. A frozen process neither forks nor frees its room, so the
+    // storm starves; once a scan finds no new process, all are killed.
+    if (this.#signal(one, this.#roundsWithNewcomers < STORM_ROUNDS ? "SIGKILL" : "SIGSTOP") === "gone") return;
     this.#there.set(nameOf(one), one);
     this.#newcomers = true;
   };
 
-  /** The look is over. Answers whether it has met anybody, or somebody is left from before. */
+  /** Ends a round. Returns whether it found a process, or one is left from before. */
   over(found: readonly Identity[]): boolean {
     for (const one of found) this.meet(one);
-    this.#forgetTheDead();
+    this.#dropDead();
     if (this.#newcomers) this.#roundsWithNewcomers += 1;
-    else this.#killThemAll();
+    else this.#killAll();
     this.withoutNewcomers = this.#newcomers ? 0 : this.withoutNewcomers + 1;
     const met = this.#seen || this.#there.size > 0;
     this.#seen = false;
@@ -117,45 +118,48 @@ class Rounds {
     return met;
   }
 
-  /** The last word to those who are still there, frozen ones above all. They are told of as left all the same. */
+  /**
+   * Sends a last SIGKILL to the processes that still exist, above all the frozen ones. They are reported as left all
+   * the same.
+   */
   end(): Pick<Ended, "killed" | "left"> {
     this.#ended = true;
-    this.#forgetTheDead();
-    this.#killThemAll();
+    this.#dropDead();
+    this.#killAll();
     const left = [...this.#there.values()];
     return { killed: [...this.#killed].flatMap(([name, one]) => (this.#there.has(name) ? [] : [one])), left };
   }
 
-  #forgetTheDead(): void {
+  #dropDead(): void {
     for (const [name, one] of this.#there) if (!this.#isStill(one)) this.#there.delete(name);
   }
 
-  #killThemAll(): void {
-    for (const one of this.#there.values()) this.#strike(one, "SIGKILL");
+  #killAll(): void {
+    for (const one of this.#there.values()) this.#signal(one, "SIGKILL");
   }
 
-  #strike(one: Identity, signal: "SIGKILL" | "SIGSTOP"): Sent {
+  #signal(one: Identity, signal: "SIGKILL" | "SIGSTOP"): Sent {
     const sent = this.#send(one, signal);
     if (sent === "sent" && signal === "SIGKILL") this.#killed.set(nameOf(one), one);
     return sent;
   }
 }
 
-async function look(find: Ending["find"], meet: Visit): Promise<readonly Identity[] | "failed"> {
+async function tryFind(find: Ending["find"], meet: Visit): Promise<readonly Identity[] | "failed"> {
   try {
     return await find(meet);
   } catch {
-    // Out of file descriptors, most likely. It is tried again until the deadline; meanwhile nobody counts as gone.
+    // Most likely out of file descriptors. Retried until the deadline; meanwhile no process counts as gone.
     return "failed";
   }
 }
 
-interface Wait<Word> {
-  readonly passed: Promise<Word>;
-  readonly forget: () => void;
+interface Timeout<Value> {
+  readonly passed: Promise<Value>;
+  readonly cancel: () => void;
 }
 
-function wait<Word>(clock: Clock, ms: number, word: Word): Wait<Word> {
-  const { promise, resolve } = Promise.withResolvers<Word>();
-  return { passed: promise, forget: clock.after(ms, () => resolve(word)) };
+function wait<Value>(clock: Clock, ms: number, value: Value): Timeout<Value> {
+  const { promise, resolve } = Promise.withResolvers<Value>();
+  return { passed: promise, cancel: clock.after(ms, () => resolve(value)) };
 }

@@ -1,4 +1,4 @@
-// What the ledger knows of one tree, and how it is read back: a file may be anybody's, so each field is checked.
+// One entry of the ledger, and its parser. The file may have been written by any program, so each field is checked.
 
 import { PATH_BYTES_MAX } from "../../core/limits.ts";
 import { isProcessId, isSessionId, type ProcessId, type SessionId } from "../../core/model/ids.ts";
@@ -6,7 +6,7 @@ import type { Mechanism } from "../../ports/spawner.ts";
 import { isCookie } from "../launch/environment.ts";
 import type { Identity } from "./proc.ts";
 
-/** What is known before the start. */
+/** Known before the start. */
 export interface Intent {
   readonly id: ProcessId;
   readonly sessionId: SessionId;
@@ -17,18 +17,18 @@ export interface Intent {
 }
 
 interface Owned extends Intent {
-  /** The server that has started it. */
+  /** The server that started it. */
   readonly owner: Identity;
-  /** The namespace whose pids these are, where there are any. */
+  /** The PID namespace of these pids, where there is one. */
   readonly namespace?: string;
 }
 
 export type Entry =
   | (Owned & { readonly phase: "intent" })
-  /** `child`: the first process of the tree, as this machine counts. */
+  /** `child`: the first process of the tree, with its pid in our namespace. */
   | (Owned & { readonly phase: "spawned"; readonly child: Identity });
 
-/** Undefined: this is none of ours. */
+/** Undefined: not an entry that Belay wrote. */
 export function parseEntry(text: string): Entry | undefined {
   const { id, sessionId, cookie, mechanism, cgroup, owner, namespace, phase, child } = fieldsOf(text);
   if (typeof id !== "string" || !isProcessId(id) || typeof sessionId !== "string" || !isSessionId(sessionId)) {

@@ -47,17 +47,19 @@ function intent(name: string, more: Partial<Intent> = {}): Intent {
 
 const myself = (): Identity => livingOf(process.pid);
 
-/** Who has this pid. What has ended by itself, as a daemon's parent does, is given a time at which nobody started. */
+/**
+ * The identity of a pid. For a process that has exited, as a daemon's parent does, a start time that no process has.
+ */
 const livingOf = (pid = 0): Identity => identityOf(pid) ?? { pid, startTime: -1, bootId: "none" };
 
-/** A server of this start of the machine that is not alive: our pid, at a time at which it was not ours. */
+/** A dead server of this boot of the machine: our pid with another start time. */
 const dead = (): Identity => ({ ...myself(), startTime: 1 });
 
 const fileOf = (id: ProcessId): string => join(dir, `${id}.json`);
 
 const entryOf = (id: ProcessId): Entry | undefined => parseEntry(readFileSync(fileOf(id), "utf8"));
 
-/** Starts a shell that carries the cookie. What it prints ends when the last of its tree has ended. */
+/** Starts a shell that carries the cookie. Its output closes when the last process of the tree has ended. */
 async function tree({ cookie }: Intent, script: string) {
   const child = spawn("/bin/sh", ["-c", script], {
     env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
@@ -65,7 +67,7 @@ async function tree({ cookie }: Intent, script: string) {
     detached: true,
   });
   onTestFinished(async () => {
-    // The end of its input ends whoever reads it, also one that could not be found any more.
+    // The end of stdin also ends a reader that can no longer be found.
     child.stdin.destroy();
     child.kill("SIGKILL");
     await endAll({ find: () => carrying(cookie), clock: systemClock, deadlineMs: 5_000 });
@@ -76,7 +78,7 @@ async function tree({ cookie }: Intent, script: string) {
 }
 
 describe("writing", () => {
-  test("an entry goes from intent to spawned to nothing, and nobody else may read it", () => {
+  test("an entry goes from intent to spawned to removed, readable by its owner only", () => {
     const ledger = open();
     const one = intent("a", { cgroup: "/sys/fs/cgroup/x" });
     ledger.intend(one);
@@ -87,7 +89,7 @@ describe("writing", () => {
     expect(entryOf(one.id)).toMatchObject({ ...one, phase: "spawned", child });
     expect(ledger.reaped(one.id)).toBe(true);
     expect(readdirSync(dir)).toEqual([]);
-    // Nothing is left of it, so it is one like any other.
+    // After that, the id can be used again.
     expect(ledger.reaped(one.id)).toBe(true);
     expect(ledger.spawned(one.id, child)).toBe(false);
     expect(readdirSync(dir)).toEqual([]);
@@ -95,7 +97,7 @@ describe("writing", () => {
     expect(entryOf(one.id)).toMatchObject({ phase: "intent" });
   });
 
-  test("what cannot be removed is said not to be", () => {
+  test("`reaped` returns false if the file cannot be removed", () => {
     const ledger = open();
     ledger.intend(intent("a"));
     rmSync(fileOf("proc_a.1"));
@@ -103,20 +105,20 @@ describe("writing", () => {
     expect(ledger.reaped("proc_a.1")).toBe(false);
   });
 
-  test("a directory that others can enter is closed to them", () => {
+  test("a directory that others can read is made private", () => {
     mkdirSync(dir, { mode: 0o755 });
     open();
     expect(statSync(dir).mode & 0o777).toBe(0o700);
   });
 
-  test("an id of which something is left is not started again", () => {
+  test("an id that still has an entry is not started again", () => {
     const ledger = open();
     ledger.intend(intent("a"));
     expect(() => ledger.intend(intent("a"))).toThrow(expect.objectContaining({ code: "conflict" }));
     expect(() => open({ owner: dead() }).intend(intent("a"))).toThrow(expect.objectContaining({ code: "conflict" }));
   });
 
-  test("what cannot be written down is not started; what was started is not forgotten for it", () => {
+  test("a process whose entry cannot be written is not started; an entry that was written is kept", () => {
     const ledger = open();
     ledger.intend(intent("a"));
     rmSync(dir, { recursive: true });
@@ -128,7 +130,7 @@ describe("writing", () => {
     expect(() => ledger.reaped("proc_a.1")).not.toThrow();
   });
 
-  test("a directory that cannot be made is told of", () => {
+  test("a directory that cannot be created fails with `not_started`", () => {
     writeFileSync(dir, "in the way");
     expect(() => open()).toThrow(
       expect.objectContaining({
@@ -139,19 +141,19 @@ describe("writing", () => {
     );
   });
 
-  test("G21: a directory that belongs to somebody else is not believed", () => {
+  test("G21: a directory of another user is rejected", () => {
     mkdirSync(dir);
     const { getuid } = process;
     onTestFinished(() => {
       Object.assign(process, { getuid });
     });
     Object.assign(process, { getuid: () => statSync(dir).uid + 1 });
-    const hint = "Processes are ended by what is written there, so it must belong to the server's user.";
+    const hint = "Its files decide which processes are ended, so it must belong to the server's user.";
     expect(() => open()).toThrow(expect.objectContaining({ code: "invalid", hint }));
   });
 
-  test("without a table of processes nobody knows who we are", () => {
-    const message = "/proc does not tell who we are, so a later server could not tell either.";
+  test("without a process table the ledger fails with `uncontained`", () => {
+    const message = "/proc cannot identify this server, so the next one could not find what it leaves behind.";
     const refusal = expect.objectContaining({
       code: "uncontained",
       message,
@@ -163,7 +165,7 @@ describe("writing", () => {
       ...PROC_PROCESS_TABLE,
       kind: "ps",
       bootId: () => undefined,
-      lookNow: () => {
+      refreshNow: () => {
         throw cause;
       },
     };
@@ -174,7 +176,7 @@ describe("writing", () => {
 });
 
 describe("leftovers", () => {
-  test("G21: those of a living server are nobody's to end, this one's included", async () => {
+  test("G21: entries of living servers, this one included, are not left over", async () => {
     const other = await tree(intent("server"), "echo up; exec sleep 4711");
     open({ owner: other.identity }).intend(intent("theirs"));
     const ledger = open();
@@ -185,13 +187,13 @@ describe("leftovers", () => {
     expect(ledger.leftovers()).toMatchObject({ entries: [{ id: "proc_theirs.1" }], live: 1 });
   });
 
-  test("G21: our own are never left over, also if we cannot see ourselves", () => {
+  test("G21: our own entries are never left over, even if we cannot see ourselves", () => {
     const ledger = open({ processTable: { ...PROC_PROCESS_TABLE, isStill: () => false } });
     ledger.intend(intent("ours"));
     expect(ledger.leftovers()).toMatchObject({ entries: [], live: 1 });
   });
 
-  test("those of an earlier start of the machine are removed: their processes are gone with it", () => {
+  test("entries of an earlier boot are removed, because their processes ended with it", () => {
     open({ owner: { ...myself(), bootId: "earlier" } }).intend(intent("old"));
     const ledger = open();
     expect(ledger.leftovers()).toMatchObject({ entries: [], outdated: 1 });
@@ -199,7 +201,7 @@ describe("leftovers", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("G21: those of another namespace are left alone: what is alive there cannot be seen from here", () => {
+  test("G21: entries of another PID namespace are left alone, because its processes cannot be seen from here", () => {
     open({ owner: dead() }).intend(intent("a"));
     const entry = entryOf("proc_a.1");
     writeFileSync(fileOf("proc_a.1"), JSON.stringify({ ...entry, namespace: "pid:[1]" }));
@@ -207,7 +209,7 @@ describe("leftovers", () => {
     expect(existsSync(fileOf("proc_a.1"))).toBe(true);
   });
 
-  test("torn and foreign files are counted, left where they are, and harm nobody", () => {
+  test("torn and foreign files are counted and left in place", () => {
     open({ owner: dead() }).intend(intent("good"));
     const whole = readFileSync(fileOf("proc_good.1"), "utf8");
     writeFileSync(fileOf("proc_torn.1"), whole.slice(0, 40));
@@ -227,7 +229,7 @@ describe("leftovers", () => {
     expect(readdirSync(dir)).toHaveLength(10);
   });
 
-  test("a draft whose writer was killed is tidied away, that of a living one is not", {
+  test("a draft whose writer was killed is removed, that of a living one is kept", {
     meta: { id: "crash/abandoned-ledger-draft-removed" },
   }, () => {
     const ledger = open();
@@ -256,7 +258,7 @@ describe("leftovers", () => {
     ],
     ...[{ owner: undefined }, { owner: { pid: "1" } }, { owner: { pid: 1, startTime: 1.5, bootId: "b" } }],
     ...[{ child: undefined }, { child: null }, { child: { pid: 2, startTime: 1, bootId: "" } }],
-  ])("%# an entry is understood as a whole or not at all: %j", (wrong) => {
+  ])("%# an entry is parsed completely or rejected: %j", (wrong) => {
     expect(parseEntry(JSON.stringify(good))).toEqual(good);
     const longest = { ...good, cgroup: `/${"x".repeat(4_094)}` };
     expect(parseEntry(JSON.stringify(longest))).toEqual(longest);
@@ -265,13 +267,13 @@ describe("leftovers", () => {
     expect(parseEntry(JSON.stringify({ ...good, ...wrong }))).toBeUndefined();
   });
 
-  test.each(["", "null", "[]", "1", '"x"', "{"])("%j is no entry", (text) => {
+  test.each(["", "null", "[]", "1", '"x"', "{"])("%j is not an entry", (text) => {
     expect(parseEntry(text)).toBeUndefined();
   });
 });
 
 describe("G20: a sweep", () => {
-  test("ends a tree by its cookie, although nobody had written down its pid", async () => {
+  test("ends a tree by its cookie, although its pid was never recorded", async () => {
     const one = intent("intent");
     open({ owner: dead() }).intend(one);
     const { closed } = await tree(one, "(setsid sh -c 'trap \"\" TERM; (sleep 4711 & echo up; wait)' &)");
@@ -283,7 +285,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("ends the recorded child and all below it, although they have shed the cookie", async () => {
+  test("ends the recorded child and its descendants, although they have shed the cookie", async () => {
     const one = intent("spawned");
     const before = open({ owner: dead() });
     before.intend(one);
@@ -300,11 +302,11 @@ describe("G20: a sweep", () => {
     await closed;
     expect(swept?.killed).toContain(identity.pid);
     expect(swept?.killed).toHaveLength(2);
-    // Had the parent been killed at once, its child might have been nobody's before it was found.
+    // Had the parent been killed at once, its child might have been reparented before it was found.
     expect(signals.slice(0, 3)).toEqual(["SIGSTOP", "SIGSTOP", "SIGKILL"]);
   });
 
-  test("G21: does not touch whoever has the recorded pid now", {
+  test("G21: does not signal another process that has the recorded pid now", {
     meta: { id: "G21/sweep-spares-reused-pid" },
   }, async () => {
     const stranger = await tree(intent("stranger"), "echo up; exec sleep 4711");
@@ -318,7 +320,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("of several trees tells what became of each, and keeps the entry of one that got away", async () => {
+  test("reports each tree separately, and keeps the entry of one that survives", async () => {
     const [easy, hard] = [intent("easy"), intent("hard")];
     const before = open({ owner: dead() });
     for (const one of [easy, hard]) before.intend(one);
@@ -350,11 +352,11 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("that was killed half-way is made again: the entry is the last thing to go", async () => {
+  test("that was killed half-way is repeated, because the entry is removed last", async () => {
     const one = intent("half");
     open({ owner: dead() }).intend(one);
     const { closed } = await tree(one, "echo up; exec sleep 4711");
-    // Its clock stands still once nobody is found, so it has killed and has not yet looked a second time.
+    // Its clock stops once no process is found, so it has killed and has not yet scanned a second time.
     const after: Clock["after"] = (ms, call) => (ms === SCAN_AGAIN_MS ? systemClock.after(ms, call) : () => undefined);
     const interrupted = open({ clock: { ...systemClock, after } });
     void interrupted.sweep(interrupted.leftovers().entries);
@@ -365,7 +367,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir)).toEqual([]);
   });
 
-  test("ends control groups by their name, and keeps those that it could not end", async () => {
+  test("ends control groups by name, and keeps the entries of those that could not be ended", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a", { cgroup: "/good" }));
     before.intend(intent("b", { cgroup: "/bad" }));
@@ -387,7 +389,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir).toSorted()).toEqual(["proc_b.1.json", "proc_c.1.json"]);
   });
 
-  test("where nobody can end control groups keeps their entries, and the others need nobody for that", async () => {
+  test("without `endCgroup` keeps the entries with control groups, and removes the others", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a", { cgroup: "/good" }));
     before.intend(intent("b"));
@@ -397,7 +399,7 @@ describe("G20: a sweep", () => {
     expect(readdirSync(dir)).toEqual(["proc_a.1.json"]);
   });
 
-  test("that nobody could look at the table for removes nothing: nobody is said to be gone", async () => {
+  test("that cannot read the process table removes no entry", async () => {
     const before = open({ owner: dead() });
     before.intend(intent("a"));
     const processTable: ProcessTable = {
@@ -414,10 +416,10 @@ describe("G20: a sweep", () => {
   });
 
   test.each([
-    ["is gone for long", (ms: number) => ms >= 500, true],
+    ["has been gone for long", (ms: number) => ms >= 500, true],
     ["has gone a moment ago", (ms: number) => ms >= 990, false],
-    ["was not seen, and came back, and has gone a moment ago", (ms: number) => ms < 100 || ms >= 990, false],
-  ])("of which one got away is sure of another only if that %s", async (_, isGone, sure) => {
+    ["was missed by a scan, came back, and has gone a moment ago", (ms: number) => ms < 100 || ms >= 990, false],
+  ])("with one survivor is sure of another tree only if that %s", async (_, isGone, sure) => {
     const [easy, hard] = [intent("easy", { cgroup: "/good" }), intent("hard")];
     const before = open({ owner: dead() });
     for (const one of [easy, hard]) before.intend(one);
@@ -453,7 +455,7 @@ describe("G20: a sweep", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("is not sure of one who has shed every mark and is still there", async () => {
+  test("is not sure of a process that has shed every mark and still exists", async () => {
     const one = intent("shed");
     open({ owner: dead() }).intend(one);
     const clock = manualClock();
@@ -476,33 +478,33 @@ describe("G20: a sweep", () => {
     expect(entryOf(one.id)).toEqual(entry);
   });
 
-  test("strikes at whom it meets while it still looks, and at nobody it does not know", async () => {
+  test("signals a process as soon as the scan meets it, and no unrelated one", async () => {
     const one = intent("met");
     const before = open({ owner: dead() });
     before.intend(one);
     const { identity } = await tree(one, "echo up; exec sleep 4711");
-    const told: string[] = [];
+    const log: string[] = [];
     const processTable: ProcessTable = {
       ...PROC_PROCESS_TABLE,
       listProcesses: async (meet) => {
         const all = await PROC_PROCESS_TABLE.listProcesses(meet);
-        told.push("looked");
+        log.push("scanned");
         return all;
       },
     };
     const ledger = open({
       processTable,
       send: (to, signal) => {
-        told.push(`${to.pid} ${signal}`);
+        log.push(`${to.pid} ${signal}`);
         return send(to, signal);
       },
     });
     await ledger.sweep(ledger.leftovers().entries);
-    expect(told.slice(0, 2)).toEqual([`${identity.pid} SIGSTOP`, "looked"]);
-    expect(new Set(told)).toEqual(new Set(["looked", `${identity.pid} SIGSTOP`, `${identity.pid} SIGKILL`]));
+    expect(log.slice(0, 2)).toEqual([`${identity.pid} SIGSTOP`, "scanned"]);
+    expect(new Set(log)).toEqual(new Set(["scanned", `${identity.pid} SIGSTOP`, `${identity.pid} SIGKILL`]));
   });
 
-  test("never ends itself, also if it was started by such a tree", async () => {
+  test("never ends itself, even if such a tree started it", async () => {
     const one = intent("self");
     const before = open({ owner: dead() });
     before.intend(one);
@@ -511,12 +513,12 @@ describe("G20: a sweep", () => {
     expect(await ledger.sweep(ledger.leftovers().entries)).toMatchObject([{ killed: [], escaped: [], sure: true }]);
   });
 
-  test("of nothing is nothing", async () => {
+  test("without entries returns an empty list", async () => {
     expect(await open({ clock: manualClock() }).sweep([])).toEqual([]);
   });
 });
 
-test("a directory that was removed with everything in it is made again, with the entries of what is live", () => {
+test("a directory that was removed is created again, with the entries of all live trees", () => {
   const ledger = open();
   const [first, second] = [intent("before"), intent("after")];
   ledger.intend(first);

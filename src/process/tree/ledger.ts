@@ -1,14 +1,15 @@
-// Which trees this server has started and not yet seen the end of, on disk: what the next server has to end if this
-// one dies (G20).
+// The trees that this server has started and not yet seen end, on disk: the next server must end them if this one dies
+// (G20).
 //
 // Invariants
 // 1. The intent is on disk before the child is started. It holds the cookie, so a child can be found even if the server
-//    died before it could write down the pid.
-// 2. A file is written beside and renamed, so there is no half of one. It is not flushed: a machine that lost its power
-//    has lost its processes too.
-// 3. An entry is left over only if its server is proven dead. Nobody touches what a living one has written, or one that
-//    counts its processes in another namespace and cannot be seen from here.
-// 4. A sweep removes an entry once nothing of it is left, and not before; killed half-way it is simply made again.
+//    died before it recorded the pid.
+// 2. A file is written under another name and renamed, so it is never partial. It is not flushed: a power loss ends the
+//    processes too.
+// 3. An entry is left over only if its server is proven dead. Entries of living servers, and of servers in another PID
+//    namespace, which cannot be seen from here, are not touched.
+// 4. A sweep removes an entry once its tree is gone, and not before; a sweep that is killed is repeated at the next
+//    start.
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlError } from "../../core/errors.ts";
@@ -24,34 +25,34 @@ import type { ProcessTable } from "./process-table.ts";
 import { send } from "./signal.ts";
 
 export interface LedgerOptions {
-  /** Made if it is not there; nobody else may look into it. */
+  /** Created if missing, with access for this user only. */
   readonly dir: string;
   readonly clock: Clock;
-  /** Whose ledger it is. Default this program. */
+  /** The server that owns the entries. Default this program. */
   readonly owner?: Identity;
-  /** Ends a control group, and removes it: the one kind of tree that is found by a name and not by its members. */
+  /** Ends and removes a control group: the one kind of tree that is found by name and not by its members. */
   readonly endCgroup?: (path: string) => Promise<void>;
-  /** How long a sweep may take. Default SWEEP_MS_MAX. */
+  /** The timeout of a sweep. Default SWEEP_MS_MAX. */
   readonly sweepMs?: number;
-  /** How processes are seen. Default /proc. */
+  /** Default /proc. */
   readonly processTable?: ProcessTable;
-  /** Where the table of processes is, and how its members are signalled. Default the real ones. */
+  /** The mount point of /proc, and how processes are signalled. Default the real ones. */
   readonly root?: string;
   readonly send?: NonNullable<Ending["send"]>;
 }
 
 export interface Leftovers {
-  /** Entries of servers that are dead, of this start of the machine. */
+  /** Entries of dead servers, from this boot of the machine. */
   readonly entries: readonly Entry[];
-  /** Files that are no entries, or none that can be read. They are left alone. */
+  /** Files that are not entries or are unreadable. They are left alone. */
   readonly foreign: number;
-  /** Entries of servers that run now, this one included. */
+  /** Entries of running servers, this one included. */
   readonly live: number;
-  /** Entries of other namespaces, of which nobody here can tell. They go with the machine's next start. */
+  /** Entries of other PID namespaces, which cannot be checked from here. The next boot of the machine clears them. */
   readonly elsewhere: number;
-  /** Entries of an earlier start of the machine. They are removed. */
+  /** Entries of an earlier boot of the machine. They are removed. */
   readonly outdated: number;
-  /** Files that were too many for one look. */
+  /** Files beyond LEDGER_FILES_MAX. */
   readonly unread: number;
 }
 
@@ -60,9 +61,9 @@ export interface Swept {
   readonly sessionId: SessionId;
   readonly mechanism: Mechanism;
   readonly killed: readonly number[];
-  /** Those that were found and are still there. The entry is kept, and the next start tries again. */
+  /** Processes that were found and still exist. The entry is kept, and the next start tries again. */
   readonly escaped: readonly number[];
-  /** False: the time was up, or the table of processes could not be read. The entry is kept as well. */
+  /** False: the timeout expired, or the process table was unreadable. The entry is kept as well. */
   readonly sure: boolean;
 }
 
@@ -84,20 +85,24 @@ export function openLedger(options: LedgerOptions): Ledger {
 function ownerBy(processTable: ProcessTable): Identity {
   let cause: unknown;
   try {
-    processTable.lookNow?.();
+    processTable.refreshNow?.();
   } catch (error) {
     cause = error;
   }
   const owner = processTable.bootId() === undefined ? undefined : processTable.identityOf(process.pid);
   if (owner !== undefined) return owner;
   const table = processTable.kind === "ps" ? "ps" : "/proc";
-  throw new ControlError("uncontained", `${table} does not tell who we are, so a later server could not tell either.`, {
-    cause,
-    ...(processTable.kind === "ps" ? {} : { hint: MOUNT_PROC }),
-  });
+  throw new ControlError(
+    "uncontained",
+    `${table} cannot identify this server, so the next one could not find what it leaves behind.`,
+    {
+      cause,
+      ...(processTable.kind === "ps" ? {} : { hint: MOUNT_PROC }),
+    },
+  );
 }
 
-/** No tier does without it. */
+/** Every tier needs /proc. */
 const MOUNT_PROC =
   "Mount /proc: mount -t proc proc /proc, or leave it to the container (with `unshare --pid` add --mount-proc).";
 
@@ -106,7 +111,7 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #processTable: ProcessTable;
   readonly #namespace: string | undefined;
-  /** What we have written and not removed. */
+  /** Entries that we have written and not removed. */
   readonly #own = new Map<ProcessId, Entry>();
 
   constructor(options: LedgerOptions, processTable: ProcessTable, owner: Identity) {
@@ -116,25 +121,32 @@ export class Ledger {
     this.#namespace = processTable.namespace();
   }
 
-  /** Before the start. Throws `not_started` if it cannot be written: what cannot be found again is not started. */
+  /**
+   * Call before the start. Throws `not_started` if the entry cannot be written: a tree that could not be found again is
+   * not started.
+   */
   intend(intent: Intent): void {
     const namespace = this.#namespace === undefined ? {} : { namespace: this.#namespace };
     const entry: Entry = { ...intent, ...namespace, owner: this.owner, phase: "intent" };
     if (this.#own.has(intent.id) || this.#read(fileOf(intent.id)) !== "none") {
-      throw new ControlError("conflict", `There is a process ${intent.id} already, or something is left of it.`);
+      throw new ControlError("conflict", `The process ${intent.id} exists already, or is not fully cleaned up.`);
     }
     try {
       this.#write(entry);
     } catch (error) {
-      throw new ControlError("not_started", `${intent.id} was not started: the ledger of processes takes no more.`, {
-        hint: `Make room, or make ${this.#options.dir} writable.`,
-        cause: error,
-      });
+      throw new ControlError(
+        "not_started",
+        `${intent.id} was not started: the ledger of processes cannot be written.`,
+        {
+          hint: `Make room, or make ${this.#options.dir} writable.`,
+          cause: error,
+        },
+      );
     }
     this.#own.set(intent.id, entry);
   }
 
-  /** After the start, in the same tick. Answers whether it could be written; if not, the cookie has to do. */
+  /** Call after the start, in the same tick. Returns whether it was written; if not, the cookie identifies the tree. */
   spawned(id: ProcessId, child: Identity): boolean {
     const entry = this.#own.get(id);
     if (entry === undefined) return false;
@@ -148,20 +160,22 @@ export class Ledger {
     return true;
   }
 
-  /** Nothing of it is left. Answers whether that could be noted; if not, a later sweep will find nobody. */
+  /**
+   * Call when the tree is gone. Returns whether the entry was removed; if not, a later sweep finds no process for it.
+   */
   reaped(id: ProcessId): boolean {
     this.#own.delete(id);
     return this.#remove(fileOf(id));
   }
 
-  /** What servers that are dead have left. */
+  /** What dead servers have left. */
   leftovers(): Leftovers {
     const names = readdirSync(this.#options.dir);
     const counts = { foreign: 0, live: 0, elsewhere: 0, outdated: 0 };
     const entries: Entry[] = [];
     const read = names.slice(0, LEDGER_FILES_MAX).map((name) => ({ name, entry: this.#read(name) }));
-    // After the reading: whoever had written an entry by then is seen, if it is alive.
-    this.#processTable.lookNow?.();
+    // Refresh after reading: every server that had written an entry by then, and is alive, is seen.
+    this.#processTable.refreshNow?.();
     for (const { name, entry } of read) {
       const standing = this.#standingOf(name, entry);
       if (typeof standing !== "string") entries.push(standing);
@@ -170,7 +184,9 @@ export class Ledger {
     return { entries, ...counts, unread: Math.max(0, names.length - LEDGER_FILES_MAX) };
   }
 
-  /** Ends what is left of them. Never rejects; what could not be ended is told, and tried again at the next start. */
+  /**
+   * Ends what is left of them. Never rejects; what could not be ended is reported, and tried again at the next start.
+   */
   async sweep(entries: readonly Entry[]): Promise<readonly Swept[]> {
     if (entries.length === 0) return [];
     const { clock, sweepMs = SWEEP_MS_MAX } = this.#options;
@@ -198,7 +214,7 @@ export class Ledger {
     });
   }
 
-  /** Answers those that could not be ended in time. */
+  /** Returns those that could not be ended in time. */
   async #endCgroups(entries: readonly Entry[], ms: number): Promise<ReadonlySet<string>> {
     const { clock, endCgroup } = this.#options;
     const stuck = new Set(entries.flatMap(({ cgroup }) => cgroup ?? []));
@@ -221,7 +237,7 @@ export class Ledger {
     entry: Entry | "foreign" | "draft" | "none",
   ): Entry | "foreign" | "live" | "elsewhere" | "outdated" | "none" {
     if (typeof entry === "string") return entry === "draft" ? this.#tidy(name) : entry;
-    // Our own are never left over, also if we cannot see ourselves: what is live is for us to end, not for a sweep.
+    // Our own entries are never left over, even if we cannot see ourselves: a live tree is ended by us, not by a sweep.
     if (isSame(entry.owner, this.owner)) return "live";
     if (entry.owner.bootId !== this.owner.bootId) {
       this.#remove(name);
@@ -231,7 +247,7 @@ export class Ledger {
     return this.#processTable.isStill(entry.owner) ? "live" : entry;
   }
 
-  /** A draft is there for microseconds, unless its writer was killed in them. */
+  /** A draft exists for microseconds, unless its writer was killed meanwhile. */
   #tidy(name: string): "foreign" | "none" {
     const [, pid, startTime] = DRAFT.exec(name) ?? [];
     const writer = { pid: Number(pid), startTime: Number(startTime), bootId: this.owner.bootId };
@@ -254,7 +270,7 @@ export class Ledger {
     }
   }
 
-  /** In a directory that was removed meanwhile, all that are live are written again: a sweep must find them. */
+  /** If the directory was removed meanwhile, all live entries are written again, because a sweep must find them. */
   #write(entry: Entry): void {
     try {
       this.#put(entry);
@@ -288,7 +304,9 @@ export class Ledger {
   }
 }
 
-/** Who belongs to which entry, as the looks have shown it. Kept, because the dead cannot be asked any more. */
+/**
+ * Which processes belonged to which entry. Recorded during the scans, because a dead process no longer shows its marks.
+ */
 class Trace {
   readonly #entries: readonly Entry[];
   readonly #clock: Clock;
@@ -301,7 +319,7 @@ class Trace {
     this.#clock = clock;
   }
 
-  /** Whether it belongs to one of them, by what it carries or who it is. */
+  /** Whether it belongs to one of the entries, by its cookie or its identity. */
   knows(one: Seen): boolean {
     if (one.pid === process.pid) return false;
     const own = this.#entries.filter((entry) => isMarked(one, entry));
@@ -309,9 +327,9 @@ class Trace {
     return own.length > 0;
   }
 
-  find(everyone: readonly Seen[]): readonly Identity[] {
-    // This server may itself have been started by such a tree. It ends neither itself nor what it has started.
-    const others = everyone.filter((one) => one.pid !== process.pid);
+  find(all: readonly Seen[]): readonly Identity[] {
+    // This server may itself have been started by such a tree. It ends neither itself nor its own processes.
+    const others = all.filter((one) => one.pid !== process.pid);
     this.#lookedAt = this.#clock.elapsed();
     return this.#entries.flatMap((entry) => {
       const marked = others.filter((one) => isMarked(one, entry));
@@ -330,7 +348,7 @@ class Trace {
     this.#found.set(entry, own);
   }
 
-  /** Whether nobody of it was met for as long as it takes to be sure, whoever else holds up the sweep. */
+  /** Whether no process of it was found for long enough, even if another entry still delays the sweep. */
   isEmpty(entry: Entry): boolean {
     const since = this.#emptySince.get(entry);
     return since !== undefined && this.#lookedAt - since >= SCAN_PAUSE_MS;
@@ -352,13 +370,13 @@ const DRAFT = /^\.proc_.+\.(\d+)-(\d+)\.draft$/;
 
 const fileOf = (id: ProcessId): string => `${id}${SUFFIX}`;
 
-/** Whoever can write here can name processes that we then kill: nobody but us. */
+/** A writer of this directory chooses processes that we kill, so it is private to our user. */
 function makePrivate(dir: string): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { uid, mode } = statSync(dir);
   if (process.getuid !== undefined && uid !== process.getuid()) {
-    throw new ControlError("invalid", `The directory ${dir} belongs to somebody else.`, {
-      hint: "Processes are ended by what is written there, so it must belong to the server's user.",
+    throw new ControlError("invalid", `The directory ${dir} belongs to another user.`, {
+      hint: "Its files decide which processes are ended, so it must belong to the server's user.",
     });
   }
   if ((mode & 0o077) !== 0) chmodSync(dir, 0o700);

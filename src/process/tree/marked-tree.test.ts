@@ -13,16 +13,16 @@ const LINK = "pipe:[99]";
 
 type Made = Partial<Seen> & { readonly pid: number };
 
-/** Somebody, a stranger unless something marks them. No pid here can be one of this machine, so of this program. */
-const somebody = (made: Made): Seen => ({
+/** A process, unrelated unless something marks it. No pid here can be one of this machine, so of this program. */
+const processOf = (made: Made): Seen => ({
   ...{ state: "S", parent: 1, group: made.pid, session: made.pid, startTime: 7, threads: 1, kernel: false },
   ...{ identity: { pid: made.pid, startTime: 7, bootId: "boot" }, cookies: [], blank: false },
   ...made,
 });
 
-/** A machine with these on it. Whoever is killed is gone. */
+/** A machine with these processes. One that is killed is gone. */
 function machine(made: readonly Made[], more: Partial<ProcessTable> & { readonly released?: boolean } = {}) {
-  const all = new Map(made.map((one) => [one.pid, somebody(one)]));
+  const all = new Map(made.map((one) => [one.pid, processOf(one)]));
   const killed: number[] = [];
   const clock = manualClock();
   const processTable: ProcessTable = {
@@ -45,7 +45,7 @@ function machine(made: readonly Made[], more: Partial<ProcessTable> & { readonly
     ...more,
   };
   const leader: Leader = {
-    ...{ identity: LEADER, kill: () => undefined, tell: () => undefined, exit: undefined },
+    ...{ identity: LEADER, kill: () => undefined, write: () => undefined, exit: undefined },
     released: more.released ?? true,
   };
   const sharedScan = new SharedScan(async () => [...all.values()]);
@@ -58,8 +58,8 @@ const pidsOf = (found: readonly Identity[]): readonly number[] =>
 
 const leader: Made = { pid: LEADER.pid };
 
-describe("who belongs to a marked tree", () => {
-  test("is whoever carries its cookie, is in its group or session, or is below one of these", async () => {
+describe("the members of a marked tree", () => {
+  test("are the processes with its cookie, group or session, and their descendants", async () => {
     const { tree } = machine([
       leader,
       { pid: 5_000_011, cookies: ["proc_outer.1:x", COOKIE] },
@@ -74,7 +74,7 @@ describe("who belongs to a marked tree", () => {
     expect(pidsOf(await tree.find())).toEqual([5_000_011, 5_000_012, 5_000_013, 5_000_014, 5_000_015, LEADER.pid]);
   });
 
-  test("is never this program, nor what it has started, also if it carries the cookie itself", async () => {
+  test("never include this program or its children, even if it carries the cookie itself", async () => {
     const { tree } = machine([
       { pid: process.pid, cookies: [COOKIE] },
       { pid: 5_000_031, parent: process.pid },
@@ -82,17 +82,17 @@ describe("who belongs to a marked tree", () => {
     expect(await tree.find()).toEqual([]);
   });
 
-  test("is not told by the number of the leader once somebody else has it, or nobody can tell who", async () => {
+  test("are not recognized by the leader's number once another process has it, or if it cannot be read", async () => {
     const made = [{ pid: 5_000_012, group: LEADER.pid, session: LEADER.pid }];
     expect(pidsOf(await machine(made).tree.find())).toEqual([5_000_012]);
     expect(await machine([{ ...leader, startTime: 8 }, ...made]).tree.find()).toEqual([]);
     expect(await machine(made, { statOf: () => "unknown" }).tree.find()).toEqual([]);
   });
 
-  test("is found by the liveness pipe, who has shed everything else, the newest first", async () => {
+  test("are found by the liveness pipe if they have shed all other marks, newest first", async () => {
     const holding = new Set([5_000_040, 5_000_500]);
-    const crowd = Array.from({ length: 40 }, (_, index) => ({ pid: 5_000_100 + index }));
-    const made = [{ pid: 5_000_040 }, ...crowd, { pid: 5_000_500 }, { pid: process.pid }];
+    const others = Array.from({ length: 40 }, (_, index) => ({ pid: 5_000_100 + index }));
+    const made = [{ pid: 5_000_040 }, ...others, { pid: 5_000_500 }, { pid: process.pid }];
     const hasOpen = (pid: number, files: readonly string[]): boolean => holding.has(pid) && files.includes(LINK);
     const { tree } = machine(made, { released: false, hasOpen });
     expect(tree.livenessLink).toBe(LINK);
@@ -100,11 +100,11 @@ describe("who belongs to a marked tree", () => {
     holding.delete(5_000_500);
     expect(pidsOf(await tree.find())).toEqual([5_000_040]);
     holding.add(process.pid).delete(5_000_040);
-    // It is open somewhere, and nobody is seen who has it: nobody is said to be gone.
-    await expect(tree.find()).rejects.toThrow("Somebody holds the liveness pipe");
+    // The pipe is open, but its holder cannot be found: no process is reported gone.
+    await expect(tree.find()).rejects.toThrow("holds the liveness pipe");
   });
 
-  test("is nobody once the pipe is released, or without one; where files are not seen, nobody knows", async () => {
+  test("are none once the pipe is released, or without one; without open files `find` rejects", async () => {
     const hasOpen = (): boolean => true;
     expect(await machine([{ pid: 5_000_040 }], { hasOpen }).tree.find()).toEqual([]);
     const without = { openFile: () => undefined, released: false };
@@ -116,8 +116,8 @@ describe("who belongs to a marked tree", () => {
   });
 });
 
-describe("the end of a marked tree", () => {
-  test("is everybody's, and those are counted whom only their marks have told from strangers", async () => {
+describe("`end` of a marked tree", () => {
+  test("ends all members, and counts those known only by cookie or descent", async () => {
     const { tree, killed, clock, all } = machine([
       leader,
       { pid: 5_000_011, cookies: [COOKIE] },
@@ -139,36 +139,36 @@ describe("the end of a marked tree", () => {
     expect([...all.keys()]).toEqual([5_000_020]);
   });
 
-  test("counts those who were found by the pipe alone", async () => {
+  test("counts members that were found by the pipe alone", async () => {
     const { tree, clock, all } = machine([{ pid: 5_000_040 }], { released: false, hasOpen: (pid) => all.has(pid) });
     const ended = tree.end(500);
     await clock.advance(20);
     expect([...all.keys()]).toEqual([]);
     await clock.advance(5_000);
-    // The pipe was never released here, so nobody is sure.
+    // The pipe was never released here, so the end is not proven.
     expect(await ended).toEqual({ killed: 1, left: [LEADER.pid] });
   });
 
-  test("names those who outlive it, and gives up in time", async () => {
+  test("reports the processes that survive, and returns at its deadline", async () => {
     const means = () => ({ ...PROC_PROCESS_TABLE.means(), presenceOf: () => "unknown" as const });
     const { tree, clock } = machine([leader, { pid: 5_000_012, group: LEADER.pid }], { means });
     const ended = tree.end(-100);
     await clock.advance(1_499);
-    expect(await Promise.race([ended, Promise.resolve("goes on")])).toBe("goes on");
+    expect(await Promise.race([ended, Promise.resolve("pending")])).toBe("pending");
     await clock.advance(1);
     expect(await ended).toEqual({ killed: 0, left: [LEADER.pid, 5_000_012] });
   });
 
-  test("takes as many looks as are asked for", async () => {
+  test("scans as often as requested", async () => {
     const { tree, clock } = machine([]);
     expect(await tree.end(500, 1)).toEqual({ killed: 0, left: [] });
     const twice = tree.end(500);
-    expect(await Promise.race([twice, Promise.resolve("goes on")])).toBe("goes on");
+    expect(await Promise.race([twice, Promise.resolve("pending")])).toBe("pending");
     await clock.advance(1_000);
     expect(await twice).toEqual({ killed: 0, left: [] });
   });
 
-  test("that nobody could look at is not taken for one", async () => {
+  test("that could not scan reports the leader as left", async () => {
     const { tree, clock } = machine([], { released: false });
     const ended = tree.end(500);
     await clock.advance(2_000);
@@ -188,29 +188,29 @@ describe("companions", () => {
     { pid: 5_000_020 },
   ];
 
-  test("are the living of the group and the session, besides the leader and the command", () => {
+  test("are the living processes of the group and session, except leader and command", () => {
     const { tree } = machine(made, { released: false });
     expect(tree.companions(5_000_011)).toEqual([
-      { pid: 5_000_012, asked: true },
-      { pid: 5_000_013, asked: false },
-      { pid: 5_000_016, asked: true },
+      { pid: 5_000_012, signalled: true },
+      { pid: 5_000_013, signalled: false },
+      { pid: 5_000_016, signalled: true },
     ]);
   });
 
-  test("are none once the pipe is released, or the leader's number is somebody else's", () => {
+  test("are none once the pipe is released, or another process has the leader's number", () => {
     expect(machine(made).tree.companions(5_000_011)).toEqual([]);
     const other = made.with(0, { ...leader, startTime: 8 });
     expect(machine(other, { released: false }).tree.companions(5_000_011)).toEqual([]);
   });
 
-  test("are those of the last look where a look takes time, and the next one is begun", () => {
-    let looks = 0;
-    const look = (): Promise<void> => {
-      looks += 1;
+  test("come from the last scan where a scan takes time, and the next one is started", () => {
+    let scans = 0;
+    const refresh = (): Promise<void> => {
+      scans += 1;
       return Promise.reject(new Error("no ps"));
     };
-    const { tree } = machine(made, { released: false, look });
+    const { tree } = machine(made, { released: false, refresh });
     expect(tree.companions(5_000_011)).toHaveLength(3);
-    expect(looks).toBe(1);
+    expect(scans).toBe(1);
   });
 });

@@ -1,8 +1,8 @@
-// A tree that no kernel object holds: it is found by everything that marks its members, and ended one by one.
+// A tree that no kernel object holds: its members are found by their marks and ended one by one.
 //
-// A member is whoever carries the cookie in its environment, is in the session or the group of the leader, holds the
-// liveness pipe, or is below somebody of these. Who sheds all of it at once has escaped, and cannot be told from a
-// stranger.
+// A member carries the cookie in its environment, is in the leader's session or group, holds the liveness pipe, or
+// descends from such a process. A process that sheds all of these at once has escaped: it cannot be distinguished from
+// an unrelated one.
 import type { Clock } from "../../ports/clock.ts";
 import type { Leader, Leftover, Verified } from "../containment/containment.ts";
 import { LIVENESS_FD } from "../launch/gate.ts";
@@ -14,12 +14,12 @@ import type { SharedScan } from "./shared-scan.ts";
 import { send } from "./signal.ts";
 
 /**
- * How much longer than the kernel may take to end a tree we may take to be sure of it: that takes several looks at
- * everybody, on a machine that may be busy with what it has just ended.
+ * The extra time for proving that a tree has ended, on top of the kernel's time to end it: several scans of all
+ * processes, on a machine that may be busy with what it has just ended.
  */
 const CERTAINTY_MS = 1_500;
 
-/** Who hops is among these. */
+/** A process that hops from pid to pid is among these. */
 const NEWEST = 32;
 
 export interface MarkedTreeOptions {
@@ -35,26 +35,26 @@ export class MarkedTree {
   readonly #cookie: string;
   readonly #clock: Clock;
   readonly #processTable: ProcessTable;
-  /** Whom only the marks have told from strangers: neither in the group nor in the session. */
+  /** Processes outside the leader's group and session, known by their other marks only. */
   readonly #reparented = new Set<number>();
-  /** The tree's end of the liveness pipe, as /proc names it. Undefined where no files can be seen. */
+  /** The tree's end of the liveness pipe, as /proc names it. Undefined where open files cannot be read. */
   readonly livenessLink: string | undefined;
 
-  /** To be made while the leader is there. */
+  /** Must be called while the leader exists. */
   constructor(
     leader: Leader,
     cookie: string,
-    { sharedScan: census, clock, processTable: sight = PROC_PROCESS_TABLE }: MarkedTreeOptions,
+    { sharedScan, clock, processTable = PROC_PROCESS_TABLE }: MarkedTreeOptions,
   ) {
-    this.#sharedScan = census;
+    this.#sharedScan = sharedScan;
     this.#leader = leader;
     this.#cookie = cookie;
     this.#clock = clock;
-    this.#processTable = sight;
-    this.livenessLink = sight.openFile(leader.identity.pid, LIVENESS_FD);
+    this.#processTable = processTable;
+    this.livenessLink = processTable.openFile(leader.identity.pid, LIVENESS_FD);
   }
 
-  /** Ends everybody who can be found, again and again, until nobody is. */
+  /** Ends every process that can be found, until none is. */
   async end(waitMs: number, looks?: number): Promise<Verified> {
     const ended = await endAll({
       find: () => this.find(),
@@ -65,7 +65,7 @@ export class MarkedTree {
       ...(looks === undefined ? {} : { emptyScans: looks }),
     });
     const left = ended.left.map((one) => one.pid);
-    // Nobody found and nobody sure: the table of processes could not be read. That is no proof of an end.
+    // No process found, but not enough scans succeeded to prove the end.
     const killed = ended.killed.filter((one) => this.#reparented.has(one.pid)).length;
     return { killed, left: left.length === 0 && !ended.sure ? [this.#leader.identity.pid] : left };
   }
@@ -84,27 +84,27 @@ export class MarkedTree {
     return found.map((one) => one.identity);
   }
 
-  /** Who else is in the group or the session now, besides the leader and the command. Nobody waits for it: one pass. */
+  /** The processes in the group or session now, without leader and command. One synchronous pass. */
   companions(command: number): readonly Leftover[] {
     const { pid } = this.#leader.identity;
     if (this.#leader.released || !this.#numberIsOurs()) return [];
-    // Where a look takes time this is told by the last one, and the next is begun for whoever asks again.
-    this.#processTable.look?.().catch(() => undefined);
+    // Where a scan takes time this answers from the last one, and starts the next for a later call.
+    this.#processTable.refresh?.().catch(() => undefined);
     return this.#processTable.pids().flatMap((one) => {
       const stat = one === pid || one === command ? "gone" : this.#processTable.statOf(one);
       if (typeof stat === "string" || stat.state === "Z" || stat.state === "X") return [];
-      return stat.group === pid || stat.session === pid ? [{ pid: one, asked: stat.group === pid }] : [];
+      return stat.group === pid || stat.session === pid ? [{ pid: one, signalled: stat.group === pid }] : [];
     });
   }
 
   /**
-   * Whoever has shed everything else may still have the pipe. Asked last, because it costs most, and at once, because
-   * who does that may hop from pid to pid: the newest first.
+   * A process that has shed all other marks may still hold the pipe. Checked last, because it costs most, and
+   * synchronously, newest pid first, because such a process may hop from pid to pid.
    */
   #holders(): readonly Identity[] {
     const link = this.livenessLink;
     if (this.#leader.released || (link === undefined && this.#processTable.kind === "proc")) return [];
-    // Where files cannot be seen, somebody is there, and nobody knows who: it is told, and not ended.
+    // Where open files cannot be read, some process holds the pipe and cannot be identified: it is reported, not ended.
     if (link === undefined) throw new Error(HELD);
     const pids = this.#processTable.pids().filter((pid) => pid !== process.pid);
     const newest = pids.toSorted((one, other) => other - one);
@@ -116,13 +116,14 @@ export class MarkedTree {
       for (const { pid } of found) this.#reparented.add(pid);
       return found;
     }
-    // Its end may be on its way to us, or whoever holds it hops too fast. Nobody is declared dead before it is here.
+    // The end of the pipe may still be on its way to us, or its holder hops too fast. Without it no process counts as
+    // dead.
     throw new Error(HELD);
   }
 
   /**
-   * The number of a group or session is given to nobody else while it has members. So it is ours, unless somebody else
-   * is that pid by now: then all members were gone, and those that follow are theirs.
+   * The number of a group or session is not reused while it has members. So it is ours, unless another process has that
+   * pid by now: then all our members were gone, and the present ones are that process's.
    */
   #numberIsOurs(): boolean {
     const stat = this.#processTable.statOf(this.#leader.identity.pid);
@@ -130,4 +131,4 @@ export class MarkedTree {
   }
 }
 
-const HELD = "Somebody holds the liveness pipe, and cannot be found.";
+const HELD = "A process that cannot be found holds the liveness pipe.";

@@ -1,4 +1,4 @@
-// Trees as a namespace has them, of real processes without one: what is found, told and signalled is the same; only
+// Trees of real processes in the shape of a namespace, without one: discovery, reports and signals are the same, but
 // the kernel does not end them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,10 +16,10 @@ const plan: LaunchPlan = {
   ...{ profile: "none", limits: { processesMax: 100 }, terminal: false },
 };
 
-/** The command, a companion in its group, and another who has left it. */
+/** The command, one process in its group, and one that has left it. */
 const FIRST = "sleep 8000711 & sleep 8000711 & setsid sh -c 'echo up; exec sleep 8000711' & wait";
 
-/** A leader with these below it; it says how the first process has ended. All of them end with the test. */
+/** A leader with these descendants; it prints how the first process has ended. All of them end with the test. */
 async function tree(first: string = FIRST) {
   const outer = 'setsid /bin/sh -c "$1" & wait $!; echo ended $?; exec sleep 8000711';
   const child = spawn("/bin/sh", ["-c", outer, "leader", first], {
@@ -40,39 +40,39 @@ async function tree(first: string = FIRST) {
 }
 
 function leading(identity: Identity) {
-  const told: string[] = [];
+  const log: string[] = [];
   const leader: Leader = {
-    ...{ identity, exit: undefined, released: true, tell: () => undefined },
-    kill: (signal) => void told.push(signal),
+    ...{ identity, exit: undefined, released: true, write: () => undefined },
+    kill: (signal) => void log.push(signal),
   };
-  return { leader, told };
+  return { leader, log };
 }
 
 describe("a tree in a namespace", () => {
-  test("is known by its first process, and is its command's", async () => {
+  test("is identified by its first process, and reports the pid of its command", async () => {
     const { leader, first, pids } = await tree();
     const held = holdNamespace(leader, plan, manualClock());
     expect([held.identity, held.pid]).toEqual([first, pids[2]]);
   });
 
-  test("is not held when its leader has nobody, or its first process has no command", async () => {
-    const nobody = leading({ pid: 4_194_305, startTime: 1, bootId: "boot" }).leader;
+  test("is not held if its leader has no child, or its first process has no command", async () => {
+    const childless = leading({ pid: 4_194_305, startTime: 1, bootId: "boot" }).leader;
     const { leader } = await tree("echo up; exec sleep 8000711");
-    for (const one of [nobody, leader]) {
+    for (const one of [childless, leader]) {
       expect(() => holdNamespace(one, plan, manualClock())).toThrow("The tree has ended before it was held.");
     }
   });
 
-  test("has left whoever is there besides the command, and was asked who is in its group", async () => {
+  test("reports what is left besides the command, and which of it was in the signalled group", async () => {
     const { leader, pids } = await tree();
     const [, , , companion, other] = pids;
     expect(holdNamespace(leader, plan, manualClock()).left()).toEqual([
-      { pid: companion, asked: true },
-      { pid: other, asked: false },
+      { pid: companion, signalled: true },
+      { pid: other, signalled: false },
     ]);
   });
 
-  test("G40: names no more of a storm than is asked for, nearest first, and reads no more", async () => {
+  test("G40: reports at most the requested number of processes, nearest first, and reads no more", async () => {
     const many = `for one in ${"x ".repeat(40)}; do sleep 8000711 & done; echo up; wait`;
     const { leader, pids } = await tree(many);
     const held = holdNamespace(leader, plan, manualClock());
@@ -82,28 +82,28 @@ describe("a tree in a namespace", () => {
     expect(read.filter((path) => path.endsWith("/stat")).length).toBeLessThan(20);
   });
 
-  test("has not left who ends while it is looked at", async () => {
+  test("does not report a process that ends during the scan", async () => {
     const { leader, pids } = await tree();
     const [, , , companion, other] = pids;
     const held = holdNamespace(leader, plan, manualClock());
     endsBetweenLooks(Number(companion));
-    expect(held.left()).toEqual([{ pid: other, asked: false }]);
+    expect(held.left()).toEqual([{ pid: other, signalled: false }]);
   });
 
   test("is ended by its leader, and at once by its group", async () => {
-    const { leader, told, lines } = await tree();
+    const { leader, log, lines } = await tree();
     holdNamespace(leader, plan, manualClock()).force();
-    expect(told).toEqual(["SIGKILL"]);
+    expect(log).toEqual(["SIGKILL"]);
     expect((await lines.next()).value).toBe("ended 137");
   });
 
-  test("is gone with its first process, and until then all of it is told as left", async () => {
+  test("is gone with its first process, and until then reports all of it as left", async () => {
     const { leader, lines, first, pids } = await tree();
     const clock = manualClock();
     const held = holdNamespace(leader, plan, clock);
     const verified = held.verify(100, []);
     await clock.advance(99);
-    expect(await Promise.race([verified, "goes on"])).toBe("goes on");
+    expect(await Promise.race([verified, "pending"])).toBe("pending");
     await clock.advance(1);
     expect(await verified).toEqual({ killed: 0, left: pids.slice(1) });
     held.force();

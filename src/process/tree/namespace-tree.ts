@@ -1,37 +1,37 @@
-// A tree in a PID namespace of its own: the kernel ends all of it when its first process ends, and keeps that first
-// process until everybody else is gone. So the end of one process, which we can prove, is the end of all.
+// A tree in its own PID namespace. The kernel ends all of it when its first process ends, and keeps that first process
+// until every other one is gone. So the end of one process, which we can prove, is the end of all.
 //
-// The chain, as this machine counts: leader (bwrap or unshare, our child) → first process of the namespace → command.
-// The kernel ends the first process when the leader dies, and the leader when the server does.
+// The chain: leader (bwrap or unshare, our child) → first process of the namespace → command. The kernel ends the first
+// process when the leader dies, and the leader when the server does.
 import type { Clock } from "../../ports/clock.ts";
 import type { HeldTree, LaunchPlan, Leader, Leftover, Verified } from "../containment/containment.ts";
 import { DESCENDANTS_MAX } from "../limits.ts";
-import { askGroup, askTerminal } from "./polite-signal.ts";
+import { sigtermGroup, sigtermTerminal } from "./polite-signal.ts";
 import { until } from "./poll-until.ts";
 import { childrenOf, descendantsOf, type Identity, identityOf, PROC, presenceOf, statOf } from "./proc.ts";
 import { sendGroup } from "./signal.ts";
 
-/** What every namespace keeps back when it begins to count anew. Without these on top, the cap would shrink. */
+/** Pids that a new namespace reserves. They are added to the cap, which would be too low without them. */
 const PIDS_RESERVED = 300;
 
-/** Throws if the chain is not there: then something has died, and its leader's words say why. */
+/** Throws if the chain is incomplete: then a part of it has died, and the leader's stderr says why. */
 export function holdNamespace(leader: Leader, plan: LaunchPlan, clock: Clock): HeldTree {
   const first = onlyChildOf(leader.identity.pid);
   const command = onlyChildOf(first.pid);
   return {
     pid: command.pid,
     identity: first,
-    ask: () => {
-      if (plan.terminal) askTerminal(command);
-      // The first process leads the group of the command. It is not hurt by it: the kernel gives the first process of a
-      // namespace no signal from inside or outside that would end it, except one.
-      else askGroup(first);
+    sendSigterm: () => {
+      if (plan.terminal) sigtermTerminal(command);
+      // The first process leads the command's group and survives this: the kernel delivers to the first process of a
+      // namespace no signal that would end it, except SIGKILL from outside.
+      else sigtermGroup(first);
     },
     force: () => {
-      // First, so that it cannot comment on the others' death: its stderr is the command's. The kernel ends the first
-      // process with it, and everybody else with that.
+      // The leader first, so that it cannot report the other deaths: its stderr is the command's. The kernel then ends
+      // the first process, and with it all others.
       leader.kill("SIGKILL");
-      // The same, at once: most trees are in one group, and are dead with this.
+      // The same effect without that delay: most trees are in one group, which dies at once.
       sendGroup(first, "SIGKILL");
     },
     left: (max) => leftIn(first, command.pid, max),
@@ -43,11 +43,11 @@ export function holdNamespace(leader: Leader, plan: LaunchPlan, clock: Clock): H
 }
 
 function leftIn(first: Identity, command: number, max = DESCENDANTS_MAX): readonly Leftover[] {
-  // The command, and `max` others.
+  // The command, and `max` other processes.
   const pids = descendantsOf(first.pid, PROC, max + 1).filter((pid) => pid !== command);
   return pids.slice(0, max).flatMap((pid) => {
     const stat = statOf(pid);
-    return typeof stat === "string" ? [] : [{ pid, asked: stat.group === first.pid }];
+    return typeof stat === "string" ? [] : [{ pid, signalled: stat.group === first.pid }];
   });
 }
 
@@ -59,8 +59,8 @@ function onlyChildOf(pid: number): Identity {
 }
 
 /**
- * Whether the kernel counts pids per namespace (since 6.14). Before that the setting is the whole machine's, and must
- * not be touched.
+ * Whether the kernel counts pids per namespace (since 6.14). On older kernels the setting is machine-wide and must not
+ * be changed.
  */
 export function countsPerNamespace(release: string): boolean {
   const [major = 0, minor = 0] = release.split(/[.-]/).map(Number);
@@ -68,8 +68,8 @@ export function countsPerNamespace(release: string): boolean {
 }
 
 /**
- * The lines of the leader that cap the tree. Numbers start behind the reserved ones, or those would be on top of the
- * cap until all are used up. What cannot be capped is started all the same: doctor tells.
+ * Shell lines for the leader that cap the tree. Numbering starts behind the reserved pids, or those would be added to
+ * the cap until all are used. A tree that cannot be capped is started all the same; `doctor` reports it.
  */
 export const capLine = (processesMax: number, proc = "/proc"): string =>
   [
@@ -77,15 +77,15 @@ export const capLine = (processesMax: number, proc = "/proc"): string =>
     `echo ${PIDS_RESERVED} >${proc}/sys/kernel/ns_last_pid`,
   ].join("\n");
 
-/** The program, and its arguments, that gives up every right a namespace has brought, for good. */
+/** The command prefix that permanently drops every capability the namespace has granted. */
 export const dropRights = (setpriv: string): readonly string[] => [
   ...[setpriv, "--ambient-caps=-all", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"],
 ];
 
-/** What lets root remove a mount, or reach what is below it another way: by file handle, device or the kernel. */
+/** Capabilities that let root remove a mount, or bypass it by file handle, device or kernel module. */
 export const UNDOING = ["sys_admin", "dac_read_search", "mknod", "sys_module", "sys_rawio", "sys_ptrace"] as const;
 
-/** The same for root, which keeps the other rights. */
+/** The same for root, which keeps its other capabilities. */
 export const dropUndoing = (setpriv: string): readonly string[] => [
   ...[setpriv, "--ambient-caps=-all", "--inh-caps=-all"],
   ...[`--bounding-set=${UNDOING.map((name) => `-${name}`).join(",")}`, "--"],

@@ -1,37 +1,37 @@
-// Looks until something is so: soon at first, then less and less often.
+// Polls a condition with a growing pause.
 import { stat } from "node:fs";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Between the first two looks. The kernel is usually faster than that. */
+/** Between the first two polls. The kernel is usually faster than that. */
 const PAUSE_MS_MIN = 1;
 
-/** Between later ones: whatever takes this long is not a matter of milliseconds any more. */
+/** Between later polls: a condition that takes this long is not a matter of milliseconds. */
 const PAUSE_MS_MAX = 25;
 
 /**
- * Looks right after being woken: what is waited for is usually some microseconds behind what has woken us, and the
- * shortest timer is a thousand of them.
+ * Polls right after a wake-up: the awaited state is usually microseconds behind the event, and the shortest timer takes
+ * a thousand.
  */
-const LOOKS_AFTER_WAKING = 8;
+const POLLS_AFTER_WAKING = 8;
 
-export interface Patience {
+export interface PollOptions {
   readonly clock: Clock;
   readonly waitMs: number;
-  /** Each says, once, when it is worth looking before the pause is over. */
+  /** Each one that settles ends the current pause once. */
   readonly wakes?: readonly Promise<unknown>[];
 }
 
-/** Whether it was so within the time. Looks at least once. */
-export async function until(isSo: () => boolean, { clock, waitMs, wakes = [] }: Patience): Promise<boolean> {
+/** Whether the condition became true in time. Polls at least once. */
+export async function until(condition: () => boolean, { clock, waitMs, wakes = [] }: PollOptions): Promise<boolean> {
   const end = clock.elapsed() + waitMs;
-  const bell = new Bell(wakes);
+  const alarm = new Alarm(wakes);
   let pauseMs = PAUSE_MS_MIN;
-  while (!isSo()) {
+  while (!condition()) {
     const leftMs = end - clock.elapsed();
     if (leftMs <= 0) return false;
-    if (await bell.within(clock, Math.min(pauseMs, leftMs))) {
-      for (let look = 0; look < LOOKS_AFTER_WAKING; look += 1) {
-        if (isSo()) return true;
+    if (await alarm.within(clock, Math.min(pauseMs, leftMs))) {
+      for (let poll = 0; poll < POLLS_AFTER_WAKING; poll += 1) {
+        if (condition()) return true;
         await turn();
       }
     } else {
@@ -41,38 +41,38 @@ export async function until(isSo: () => boolean, { clock, waitMs, wakes = [] }: 
   return true;
 }
 
-/** Lets everything else happen once; some ten microseconds. */
+/** Lets the event loop turn once; about ten microseconds. */
 const turn = (): Promise<void> => new Promise((resolve) => stat("/", () => resolve()));
 
-/** Rings once for each promise that comes true, also for those that have before anybody listened. */
-class Bell {
-  #rung = 0;
-  #hear = (): void => undefined;
+/** Wakes a waiting poll once for each promise that settles, including those that settled before the wait. */
+class Alarm {
+  #rings = 0;
+  #wake = (): void => undefined;
 
   constructor(wakes: readonly Promise<unknown>[]) {
     const ring = (): void => {
-      this.#rung += 1;
-      this.#hear();
+      this.#rings += 1;
+      this.#wake();
     };
     for (const wake of wakes) wake.then(ring, ring);
   }
 
-  /** Whether it rang. */
+  /** Whether a promise woke it. */
   async within(clock: Clock, ms: number): Promise<boolean> {
-    if (this.#rung === 0) {
+    if (this.#rings === 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const dispose = clock.after(ms, resolve);
-      this.#hear = resolve;
+      this.#wake = resolve;
       await promise;
       dispose();
     }
-    if (this.#rung === 0) return false;
-    this.#rung -= 1;
+    if (this.#rings === 0) return false;
+    this.#rings -= 1;
     return true;
   }
 }
 
-/** What comes of it, or undefined once the time has passed. */
+/** The promise's value, or undefined after the timeout. */
 export async function within<T>(clock: Clock, ms: number, promise: Promise<T>): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   const dispose = clock.after(ms, () => late.resolve(undefined));

@@ -8,7 +8,7 @@ const NUMBERS = [1, 12, 13, 0, -1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 20, 0, 4, 0, 4711,
 const lineOf = (numbers: readonly unknown[], state = "S", name = "sh"): string =>
   `12 (${name}) ${state} ${numbers.join(" ")}\n`;
 
-test("an entry of the table is read by its columns, whatever the program calls itself", () => {
+test("`parseStat` reads the columns, whatever the program's name contains", () => {
   const stat = { pid: 12, state: "S", parent: 1, group: 12, session: 13, threads: 4, startTime: 4711, kernel: false };
   expect(parseStat(12, lineOf(NUMBERS))).toEqual(stat);
   expect(parseStat(12, lineOf(NUMBERS, "S", "a) R 9 9 (b) "))).toEqual(stat);
@@ -18,20 +18,20 @@ test("an entry of the table is read by its columns, whatever the program calls i
 test.each([
   ["nothing", ""],
   ["no state", lineOf(NUMBERS, "")],
-  ["a state that is none", lineOf(NUMBERS, "SS")],
+  ["an invalid state", lineOf(NUMBERS, "SS")],
   ["too few columns", lineOf(NUMBERS.slice(0, 18))],
-  ["hardly a column", lineOf(NUMBERS.slice(0, 1))],
-  ["a parent that is no number", lineOf(NUMBERS.with(0, Number.NaN))],
-  ["a group that is no number", lineOf(NUMBERS.with(1, Number.NaN))],
-  ["a session that is no number", lineOf(NUMBERS.with(2, Number.NaN))],
-  ["flags that are no number", lineOf(NUMBERS.with(5, Number.NaN))],
-  ["threads that are no number", lineOf(NUMBERS.with(16, Number.NaN))],
-  ["a start that is no number", lineOf(NUMBERS.with(18, Number.NaN))],
-])("an entry that cannot be read is none: %s", (_, text) => {
+  ["one column", lineOf(NUMBERS.slice(0, 1))],
+  ["a parent that is not a number", lineOf(NUMBERS.with(0, Number.NaN))],
+  ["a group that is not a number", lineOf(NUMBERS.with(1, Number.NaN))],
+  ["a session that is not a number", lineOf(NUMBERS.with(2, Number.NaN))],
+  ["flags that are not a number", lineOf(NUMBERS.with(5, Number.NaN))],
+  ["threads that are not a number", lineOf(NUMBERS.with(16, Number.NaN))],
+  ["a start that is not a number", lineOf(NUMBERS.with(18, Number.NaN))],
+])("`parseStat` rejects a line that is incomplete or invalid: %s", (_, text) => {
   expect(parseStat(12, text)).toBeUndefined();
 });
 
-test("a file is read whole, and one that is not there is gone, also below a file; nothing stays open", () => {
+test("`readProc` reads a whole file, reports a missing one as gone, and leaves no descriptor open", () => {
   const dir = mkdtempSync(join(tmpdir(), "belay-proc-file-"));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const long = Buffer.alloc(40_000, "abc");
@@ -48,6 +48,6 @@ test("a file is read whole, and one that is not there is gone, also below a file
   expect(readdirSync("/proc/self/fd").length).toBe(before);
 });
 
-test("a directory that is not there has nothing in it", () => {
+test("`listProc` returns an empty list for a missing directory", () => {
   expect(listProc("/no/such/place")).toEqual([]);
 });

@@ -1,7 +1,7 @@
-// Reading the files of /proc, with as few system calls as it takes: a scan reads hundreds, and the kill path waits.
+// Reads files of /proc with as few system calls as possible: a scan reads hundreds, and the kill path waits for it.
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 
-/** A process as it stands in the table. */
+/** A process as the process table shows it. */
 export interface Stat {
   readonly pid: number;
   /** One letter: R running, S and D sleeping, T stopped, Z dead and not yet reaped, X being removed. */
@@ -9,30 +9,30 @@ export interface Stat {
   readonly parent: number;
   readonly group: number;
   readonly session: number;
-  /** Clock ticks from the start of the machine to its own. */
+  /** Clock ticks from the boot of the machine to its start. */
   readonly startTime: number;
   readonly threads: number;
-  /** A part of the kernel that looks like a process. */
+  /** A kernel thread, which looks like a process. */
   readonly kernel: boolean;
 }
 
-/** `hidden`: not for us to see. `failed`: our own trouble, which says nothing about the process. */
+/** `hidden`: we lack permission. `failed`: an error on our side, which says nothing about the process. */
 export type Unread = "gone" | "hidden" | "failed";
 
-/** More than any file of /proc has but an environment. */
+/** Larger than any file of /proc except an environment. */
 const PIECE_BYTES = 16 * 1024;
 
-/** Used by one read at a time: reading is synchronous, and what is handed out is a copy. */
+/** Shared by all reads: reading is synchronous, and the result is a copy. */
 const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
 
-/** All of a file. How long it can be is the kernel's decision: an environment has six megabytes at most. */
+/** Reads a whole file. The kernel limits its length: an environment has at most six megabytes. */
 export function readProc(path: string): Buffer | Unread {
   let file: number | undefined;
   try {
     file = openSync(path, "r");
     const pieces: Buffer[] = [];
     let bytes = PIECE_BYTES;
-    // These files are made while they are read: a short piece is the last one.
+    // These files are generated while they are read: a short piece is the last one.
     while (bytes === PIECE_BYTES) {
       bytes = readSync(file, piece, 0, PIECE_BYTES, null);
       pieces.push(Buffer.from(piece.subarray(0, bytes)));
@@ -40,7 +40,7 @@ export function readProc(path: string): Buffer | Unread {
     return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // ESRCH: it ended between the opening of the file and the reading of it.
+    // ESRCH: the process ended between opening and reading the file.
     if (code === "ENOENT" || code === "ESRCH" || code === "ENOTDIR") return "gone";
     return code === "EACCES" || code === "EPERM" ? "hidden" : "failed";
   } finally {
@@ -58,8 +58,8 @@ export function listProc(path: string): readonly string[] {
 }
 
 /**
- * `12 (name) S 1 12 12 0 -1 … 4711 …`. The name is whatever the program calls itself, with spaces and parentheses; the
- * last parenthesis closes it, because nothing after it can hold one.
+ * `12 (name) S 1 12 12 0 -1 … 4711 …`. A program chooses its name, including spaces and parentheses; the last closing
+ * parenthesis ends it, because no later field contains one.
  */
 export function parseStat(pid: number, text: string): Stat | undefined {
   const [state, ...rest] = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -48,7 +48,7 @@ interface Made {
   readonly children?: Readonly<Record<number, string>>;
 }
 
-/** Writes somebody into the table. */
+/** Writes a process into the table. */
 function make(pid: number, made: Made = {}): Identity {
   const { name = "sh", state = "S", parent = 1, group = pid, session = pid, startTime = pid * 10, threads = 1 } = made;
   const numbers = [parent, group, session, 0, -1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 20, 0, threads, 0, startTime, 9, 9];
@@ -65,7 +65,7 @@ function make(pid: number, made: Made = {}): Identity {
 const remove = (pid: number): void => rmSync(join(root, String(pid)), { recursive: true });
 
 describe("identity", () => {
-  test.each(["sh", "a b", "(a) b)", ") S 1 1 1", "x\ny", "", "((((", "é ) Z"])("is read past the name %j", (name) => {
+  test.each(["sh", "a b", "(a) b)", ") S 1 1 1", "x\ny", "", "((((", "é ) Z"])("is parsed past the name %j", (name) => {
     const identity = make(20, { name, parent: 7, group: 8, session: 9, startTime: 4711 });
     expect(identityOf(20, root)).toEqual(identity);
     expect(statOf(20, root)).toMatchObject({
@@ -78,7 +78,7 @@ describe("identity", () => {
     });
   });
 
-  test("G21: a pid that was given to somebody else is not the one we knew", {
+  test("G21: a reused pid is not the process we knew", {
     meta: { id: "G21/reused-pid-not-ours" },
   }, () => {
     const before = make(20, { startTime: 1 });
@@ -87,13 +87,13 @@ describe("identity", () => {
     expect([isStill(before, root), isStill(after, root)]).toEqual([false, true]);
   });
 
-  test("G21: after a new start of the machine nobody is who they were", () => {
+  test("G21: after a reboot no identity matches", () => {
     const identity = make(20);
     expect(presenceOf({ ...identity, bootId: "boot-0" }, root)).toBe("gone");
   });
 
   test.each(["Z", "X", "x"])(
-    "one in state %s is gone, though it is in the table",
+    "a process in state %s is gone, although it is in the table",
     { meta: { id: "G19/zombie-counts-as-dead" } },
     (state) => {
       const identity = make(20, { state });
@@ -101,12 +101,12 @@ describe("identity", () => {
     },
   );
 
-  test("one whose first thread has ended is there as long as others go on", () => {
+  test("a process whose first thread has ended is alive as long as other threads run", () => {
     const identity = make(20, { state: "Z", threads: 2 });
     expect([isStill(identity, root), identityOf(20, root)]).toEqual([true, identity]);
   });
 
-  test("one that has vanished is gone", () => {
+  test("a process that has vanished is gone", () => {
     const identity = make(20);
     remove(20);
     expect([statOf(20, root), stateOf(20, root), identityOf(20, root)]).toEqual(["gone", undefined, undefined]);
@@ -114,7 +114,7 @@ describe("identity", () => {
   });
 
   test.each(["", "20 (sh", "20 (sh) S", "20 (sh) S 1 x 3", "nonsense", `20 (sh) S ${"1 ".repeat(17)}`])(
-    "what cannot be understood proves neither life nor death: %j",
+    "a stat file that cannot be parsed proves neither life nor death: %j",
     (text) => {
       const identity = make(20);
       writeFileSync(join(root, "20/stat"), text);
@@ -123,14 +123,14 @@ describe("identity", () => {
     },
   );
 
-  test("what cannot be read proves neither life nor death", () => {
+  test("a stat file that cannot be read proves neither life nor death", () => {
     const identity = make(20);
     rmSync(join(root, "20/stat"));
     mkdirSync(join(root, "20/stat"));
     expect([presenceOf(identity, root), pinsGroup(identity, root)]).toEqual(["unknown", "unknown"]);
   });
 
-  test("without the name of the machine's start nobody can be named", () => {
+  test("without a boot id no process has an identity", () => {
     const bare = mkdtempSync(join(tmpdir(), "belay-proc-test-"));
     onTestFinished(() => rmSync(bare, { recursive: true }));
     expect([bootIdOf(bare), namespaceOf(bare)]).toEqual([undefined, undefined]);
@@ -158,7 +158,7 @@ describe("descent", () => {
     expect(childrenOf(20, root)).toEqual([21, 22, 23]);
   });
 
-  test("on a kernel without lists of children everybody is asked for their parent", () => {
+  test("on a kernel without lists of children, all processes are searched for the parent", () => {
     make(20);
     make(21, { parent: 20 });
     make(22, { parent: 21 });
@@ -167,7 +167,7 @@ describe("descent", () => {
     expect(descendantsOf(20, root)).toEqual([21, 22]);
   });
 
-  test("a thread whose list is not there has none, as long as another has one", () => {
+  test("a thread without a list has no children, as long as another thread has one", () => {
     make(10, { children: { 10: "11" } });
     mkdirSync(join(root, "10/task/12"));
     make(11, { parent: 10 });
@@ -175,11 +175,11 @@ describe("descent", () => {
     expect(childrenOf(10, root)).toEqual([11]);
   });
 
-  test("one that has vanished has no children", () => {
+  test("a process that has vanished has no children", () => {
     expect([childrenOf(99, root), descendantsOf(99, root)]).toEqual([[], []]);
   });
 
-  test("descendants are found nearest first, and a circle ends", () => {
+  test("descendants are found nearest first, and a cycle ends", () => {
     make(20, { children: { 20: "21 22" } });
     make(21, { children: { 21: "23" } });
     make(22, { children: { 22: "20 21" } });
@@ -187,7 +187,7 @@ describe("descent", () => {
     expect(descendantsOf(20, root)).toEqual([21, 22, 23]);
   });
 
-  test("no more descendants are walked than a limit", () => {
+  test("at most `max` descendants are walked", () => {
     make(20, { children: { 20: "21 22 23" } });
     make(21, { children: { 21: "24 25" } });
     for (const pid of [22, 23, 24, 25]) make(pid, { children: { [pid]: "" } });
@@ -195,7 +195,7 @@ describe("descent", () => {
     expect(descendantsOf(20, root, 4)).toEqual([21, 22, 23, 24]);
   });
 
-  test("those below somebody are told from one look at everybody", async () => {
+  test("`below` finds the descendants in one scan of all processes", async () => {
     for (const [pid, parent] of Object.entries({ 20: 1, 21: 20, 22: 21, 30: 1, 31: 30, 40: 40 })) {
       make(Number(pid), { parent });
     }
@@ -207,8 +207,8 @@ describe("descent", () => {
   });
 });
 
-describe("looks at everybody", () => {
-  test("find those of a group, of a session, and with a cookie, and nobody dead", async () => {
+describe("scans of all processes", () => {
+  test("find the living members of a group and of a session, and the carriers of a cookie", async () => {
     const environ = `A=1\0${COOKIE_NAME}=proc_a.1:x proc_b.1:y\0`;
     const a = make(20, { group: 5, session: 6, environ });
     make(21, { group: 5, session: 6, environ, state: "Z" });
@@ -221,25 +221,25 @@ describe("looks at everybody", () => {
     expect(await carrying("proc_a.1", root)).toEqual([]);
   });
 
-  test("a process whose first thread has ended is found by what its others show", async () => {
+  test("find a process whose first thread has ended by the environment of its other threads", async () => {
     const identity = make(20, { state: "Z", threads: 2 });
     mkdirSync(join(root, "20/task/21"));
     writeFileSync(join(root, "20/task/21/environ"), `${COOKIE_NAME}=proc_a.1:x\0`);
     expect(await carrying("proc_a.1:x", root)).toEqual([identity]);
   });
 
-  test("more than one slice is looked at to its end, and what is no process is passed over", async () => {
+  test("read more than one slice, and skip entries that are not processes", async () => {
     const pids = Array.from({ length: SCAN_SLICE * 3 }, (_, index) => index + 2);
     for (const pid of pids) make(pid);
     mkdirSync(join(root, "0123"));
     mkdirSync(join(root, "self"));
-    // One that vanishes between the listing and the reading looks like this.
+    // A process that vanishes between listing and reading looks like this.
     mkdirSync(join(root, "999"));
     const seen = (await listProcesses({ cookies: true }, root)).map((one) => one.pid);
     expect(seen.toSorted((a, b) => a - b)).toEqual(pids);
   });
 
-  test("a table that cannot be read to its end is no table: nobody is declared dead unseen", async () => {
+  test("reject if the table cannot be read completely: a missing entry would look like a death", async () => {
     make(20);
     rmSync(join(root, "20/environ"));
     mkdirSync(join(root, "20/environ"));
@@ -248,51 +248,51 @@ describe("looks at everybody", () => {
     await expect(listProcesses({ cookies: false }, join(root, "nowhere"))).rejects.toThrow();
   });
 
-  test("those who were born during the look are looked at too", async () => {
+  test("include processes that were born during the scan", async () => {
     const cookie = "proc_a.1:x";
     const environ = `${COOKIE_NAME}=${cookie}\0`;
-    const born = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
-    born(20);
+    const setLastPid = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    setLastPid(20);
     const first = make(20, { environ });
     const met: number[] = [];
     const found = await carrying(cookie, root, ({ pid }) => {
       met.push(pid);
-      // Each that is met leaves the next one behind, where no listing shows it any more.
+      // Each one leaves a successor that no listing shows any more.
       if (pid >= 22) return;
       make(pid + 1, { environ });
       writeFileSync(join(root, `${pid + 1}/status`), `Name:\tsh\nTgid:\t${pid + 1}\nPid:\t${pid + 1}\n`);
-      born(pid + 1);
+      setLastPid(pid + 1);
     });
     expect([found[0], met]).toEqual([first, [20, 21, 22]]);
   });
 
   test.each([
     ["the next number", "20", "21", 21, true],
-    ["the last that is looked at one by one", "20", "1044", 1_044, true],
+    ["the last that is read one by one", "20", "1044", 1_044, true],
     ["a storm", "20", "1045", 1_045, false],
-    ["numbers that have begun again", "20", "19", 19, false],
-    ["no number before", "none", "21", 21, false],
-    ["no number after", "20", "none", 21, false],
-  ])("the kernel's last number tells who was born during the look: %s", async (_, before, after, pid, found) => {
-    const tell = (last: string): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
-    tell(before);
+    ["numbers that have wrapped", "20", "19", 19, false],
+    ["no last pid before", "none", "21", 21, false],
+    ["no last pid after", "20", "none", 21, false],
+  ])("find newborn processes by the kernel's last pid: %s", async (_, before, after, pid, found) => {
+    const setLastPid = (last: string): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    setLastPid(before);
     make(20);
-    let told = false;
+    let met = false;
     const meet = (): void => {
-      if (told) return;
-      told = true;
+      if (met) return;
+      met = true;
       make(pid);
       writeFileSync(join(root, `${pid}/status`), `Name:\tsh\nTgid:\t${pid}\nPid:\t${pid}\n`);
-      tell(after);
+      setLastPid(after);
     };
     const all = await listProcesses({ cookies: false, meet }, root);
     expect(all.map((one) => one.pid)).toEqual(found ? [20, pid] : [20]);
     expect(all[0]).toMatchObject({ cookies: [], blank: false });
   });
 
-  test("somebody who is born in every look is not followed for ever", async () => {
-    const tell = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
-    tell(20);
+  test("end, even if every round finds a newborn process", async () => {
+    const setLastPid = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    setLastPid(20);
     make(20);
     const all = await listProcesses(
       {
@@ -300,7 +300,7 @@ describe("looks at everybody", () => {
         meet: ({ pid }) => {
           make(pid + 1);
           writeFileSync(join(root, `${pid + 1}/status`), `Tgid:\t${pid + 1}\n`);
-          tell(pid + 1);
+          setLastPid(pid + 1);
         },
       },
       root,
@@ -308,63 +308,61 @@ describe("looks at everybody", () => {
     expect(all).toHaveLength(1 + NEWBORN_ROUNDS);
   });
 
-  test("without the name of the machine's start nobody is told of, and nobody can be named", async () => {
+  test("reject without a boot id", async () => {
     make(20);
     rmSync(join(root, "sys"), { recursive: true });
     expect(identityOf(20, root)).toBeUndefined();
-    await expect(listProcesses({ cookies: false }, root)).rejects.toThrow(
-      "does not tell which start of the machine this is",
-    );
+    await expect(listProcesses({ cookies: false }, root)).rejects.toThrow("sys/kernel/random/boot_id cannot be read");
   });
 
-  test.each(["X", "x"])("a leader that is being removed (%s) pins no group any more", (state) => {
+  test.each(["X", "x"])("a leader that is being removed (%s) does not pin its group", (state) => {
     expect(pinsGroup(make(20, { state }), root)).toBe("gone");
   });
 
-  test("the threads of those who are known are not taken for newborn", async () => {
+  test("threads of known processes do not count as newborn", async () => {
     const environ = `${COOKIE_NAME}=proc_a.1:x\0`;
-    const born = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
-    born(20);
+    const setLastPid = (last: number): void => writeFileSync(join(root, "loadavg"), `0.1 0.2 0.3 1/99 ${last}\n`);
+    setLastPid(20);
     const first = make(20, { environ });
     const found = await carrying("proc_a.1:x", root, () => {
       make(21, { environ });
       writeFileSync(join(root, "21/status"), "Name:\tsh\nTgid:\t20\nPid:\t21\n");
-      born(21);
+      setLastPid(21);
     });
     expect(found).toEqual([first]);
   });
 
-  test("one who was between two programs is looked at again", async () => {
+  test("a process in the middle of an exec is read again", async () => {
     make(19);
-    let looks = 0;
+    let reads = 0;
     const all = await listProcesses(
       {
         cookies: true,
         meet: () => {
-          looks += 1;
+          reads += 1;
           make(19, { environ: `${COOKIE_NAME}=proc_a.1:x\0` });
         },
       },
       root,
     );
-    expect([looks, all.map((one) => one.cookies)]).toEqual([2, [["proc_a.1:x"]]]);
+    expect([reads, all.map((one) => one.cookies)]).toEqual([2, [["proc_a.1:x"]]]);
   });
 
-  test("the kernel's own are nobody", async () => {
+  test("kernel threads are omitted", async () => {
     make(20);
     const text = readFileSync(join(root, "20/stat"), "utf8");
     writeFileSync(join(root, "20/stat"), text.replace(" 0 -1 0 ", ` 0 -1 ${0x0020_8040} `));
     expect(await listProcesses({ cookies: true }, root)).toEqual([]);
   });
 
-  test("an environment of any length is read to its end", async () => {
+  test("an environment of any length is read completely", async () => {
     const identity = make(20, { environ: `A=${"x".repeat(100_000)}\0${COOKIE_NAME}=proc_a.1:x\0` });
     expect(await carrying("proc_a.1:x", root)).toEqual([identity]);
     const exact = make(21, { environ: `A=${"x".repeat(16_384 - 36)}\0${COOKIE_NAME}=proc_b.1:xxxxxxx\0` });
     expect(await carrying("proc_b.1:xxxxxxx", root)).toEqual([exact]);
   });
 
-  test("an environment that is not ours to read is passed over", async () => {
+  test("an environment without read permission is skipped", async () => {
     make(20, { environ: `${COOKIE_NAME}=proc_a.1:x\0` });
     chmodSync(root, 0o755);
     chmodSync(join(root, "20/environ"), 0o000);
@@ -379,8 +377,8 @@ describe("looks at everybody", () => {
   });
 });
 
-describe("the real table", () => {
-  test("a child is found by every way there is, and is gone when it has ended", async () => {
+describe("the real /proc", () => {
+  test("a child is found by every query, and is gone when it has ended", async () => {
     const cookie = `proc_real${process.pid}.1:x`;
     const child = spawn("/bin/sh", ["-c", "echo up; exec cat"], {
       detached: true,
@@ -405,7 +403,7 @@ describe("the real table", () => {
     expect([presenceOf(identity), pinsGroup(identity), isStill(identity)]).toEqual(["gone", "gone", false]);
   });
 
-  test("it tells where we are", () => {
+  test("the boot id and the PID namespace are read", () => {
     expect(bootIdOf()).toMatch(/^[0-9a-f-]{36}$/);
     expect(namespaceOf()).toMatch(/^pid:\[\d+\]$/);
   });

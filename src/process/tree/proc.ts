@@ -1,10 +1,10 @@
-// Who is alive, as Linux tells it in /proc.
+// Reads living processes from Linux's /proc.
 //
-// A pid alone names nobody: it is given to somebody else sooner or later. With the time it started, counted since the
-// machine did, it names one process for ever.
+// A pid alone identifies no process, because it is reused. Together with the start time, counted from the boot of the
+// machine, it identifies one process permanently.
 //
-// What concerns one pid is read at once, because the kill path cannot wait. Environments are read in a thread
-// (`scan-thread.ts`): such a read waits for the memory of its process.
+// Data about one pid is read synchronously, because the kill path cannot wait. Environments are read in a thread
+// (`scan-thread.ts`), because such a read waits for the memory of its process.
 import { readlinkSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { cookiesIn } from "../launch/environment.ts";
@@ -15,34 +15,38 @@ export const PROC = "/proc";
 
 export interface Identity {
   readonly pid: number;
-  /** Clock ticks from the start of the machine to its own; where `ps` tells it, the digits of the second. */
+  /**
+   * Clock ticks from the boot of the machine to the start of the process; from `ps`, the digits of the start second.
+   */
   readonly startTime: number;
-  /** Names the start of the machine. */
+  /** Identifies the boot of the machine. */
   readonly bootId: string;
 }
 
-/** One text for one process: a key for maps. */
+/** One string for one process: a key for maps. */
 export const nameOf = ({ pid, startTime, bootId }: Identity): string => `${pid} ${startTime} ${bootId}`;
 
 export const isSame = (one: Identity, other: Identity): boolean => nameOf(one) === nameOf(other);
 
-/** `unknown`: it could not be read, for want of a file descriptor or of the right to. Never taken for either. */
+/**
+ * `unknown`: it could not be read, for lack of a file descriptor or of permission. Counts as neither alive nor gone.
+ */
 export type Presence = "there" | "gone" | "unknown";
 
-/** The entry of one pid, whoever has it now. */
+/** The entry of whichever process has this pid now. */
 export function statOf(pid: number, root: string = PROC): Stat | "gone" | "unknown" {
   const text = read(`${root}/${pid}/stat`);
   if (typeof text === "string") return text === "gone" ? "gone" : "unknown";
   return parseStat(pid, text.toString("latin1")) ?? "unknown";
 }
 
-/** The letter of its state. Undefined: nobody has this pid. */
+/** The letter of its state. Undefined: no process has this pid. */
 export function stateOf(pid: number, root: string = PROC): string | undefined {
   const stat = statOf(pid, root);
   return typeof stat === "string" ? undefined : stat.state;
 }
 
-/** Who has this pid now. Undefined: nobody who is alive, or nobody can tell. */
+/** The identity of the process that has this pid now. Undefined: none is alive, or it cannot be read. */
 export function identityOf(pid: number, root: string = PROC): Identity | undefined {
   const stat = statOf(pid, root);
   const bootId = bootIdOf(root);
@@ -55,12 +59,12 @@ export function presenceOf(identity: Identity, root: string = PROC): Presence {
   return isDead(stat) ? "gone" : "there";
 }
 
-/** Whether this very process is alive. One that cannot be looked at counts as alive: nobody is declared dead unseen. */
+/** Whether this very process is alive. One that cannot be read counts as alive: death needs proof. */
 export const isStill = (identity: Identity, root: string = PROC): boolean => presenceOf(identity, root) !== "gone";
 
 /**
- * Whether this identity leads a group of its own number. A leader that is dead and not reaped still does: as long as it
- * is in the table nobody else can get its number.
+ * Whether this process leads the group numbered by its pid. A leader that is dead and not reaped still does: as long as
+ * it is in the table, no other process can get its number.
  */
 export function pinsGroup(leader: Identity, root: string = PROC): Presence {
   const stat = same(leader, root);
@@ -69,16 +73,16 @@ export function pinsGroup(leader: Identity, root: string = PROC): Presence {
 }
 
 /**
- * The living children of one process, of whichever of its threads. The kernel may leave somebody out while others exit,
- * so an empty answer proves nothing.
+ * The living children of all threads of one process. The kernel may omit some while others exit, so an empty result
+ * proves nothing.
  */
 export const childrenOf = (pid: number, root: string = PROC): readonly number[] => [...livingChildren(pid, root)];
 
-/** Each is looked at when it is wanted. */
+/** Lazy: each child is checked only when it is consumed. */
 function* livingChildren(pid: number, root: string): Generator<number> {
   const tasks = list(`${root}/${pid}/task`);
   const lists = tasks.map((task) => read(`${root}/${pid}/task/${task}/children`));
-  // A kernel may be built without these lists. Then, and only then, everybody is asked for their parent.
+  // A kernel may be built without these lists. Only then are all processes searched for this parent.
   const bare = lists.length > 0 && lists.every((one) => one === "gone") && typeof statOf(pid, root) !== "string";
   const pids = bare
     ? pidsIn(list(root)).filter((one) => isChild(one, pid, root))
@@ -86,13 +90,13 @@ function* livingChildren(pid: number, root: string): Generator<number> {
   for (const one of pids) if (isAlive(one, root)) yield one;
 }
 
-/** Everybody below one process, nearest first, itself excluded. At most `max`. */
+/** All descendants of one process, nearest first, without itself. At most `max`. */
 export function descendantsOf(pid: number, root: string = PROC, max = DESCENDANTS_MAX): readonly number[] {
   const found = new Set<number>();
   const open = [pid];
   for (const parent of open) {
     for (const child of livingChildren(parent, root)) {
-      // A pid that is reused while we walk could lead in a circle.
+      // A pid that is reused during the walk could close a cycle.
       if (child === pid || found.has(child)) continue;
       found.add(child);
       if (found.size >= max) return [...found];
@@ -104,32 +108,32 @@ export function descendantsOf(pid: number, root: string = PROC, max = DESCENDANT
 
 export interface Seen extends Stat {
   readonly identity: Identity;
-  /** Its marks, if they were asked for and may be read. */
+  /** Its cookies, if they were requested and are readable. */
   readonly cookies: readonly string[];
-  /** Whether its environment was asked for, and there was nothing in it. */
+  /** Whether its environment was requested and was empty. */
   readonly blank: boolean;
 }
 
-export interface Looking {
-  /** Environments may take long to read, so this is for a thread, and for tests. */
+export interface ListOptions {
+  /** Environments can take long to read, so this is for a thread, and for tests. */
   readonly cookies: boolean;
   readonly meet?: (one: Seen) => void;
-  /** Processes whose environment is left alone. */
+  /** Processes whose environment is not read. */
   readonly unread?: ReadonlySet<number>;
   /** Called before an environment is read. */
   readonly reading?: (pid: number) => void;
 }
 
 /**
- * All living processes, in one pass, without those of the kernel. Rejects if the table cannot be read to its end: a
- * part of it would look like death. `meet` is called at once for each.
+ * All living processes except kernel threads, in one pass. Rejects if the table cannot be read completely: a missing
+ * entry would look like a death. `meet` is called at once for each.
  */
-export async function listProcesses(options: Looking, root: string = PROC): Promise<readonly Seen[]> {
+export async function listProcesses(options: ListOptions, root: string = PROC): Promise<readonly Seen[]> {
   const bootId = bootIdOf(root);
-  if (bootId === undefined) throw new Error(`${root} does not tell which start of the machine this is.`);
+  if (bootId === undefined) throw new Error(`${root}/sys/kernel/random/boot_id cannot be read.`);
   const seen = new Map<number, Seen>();
   const blank: number[] = [];
-  const look = (pid: number): void => {
+  const readOne = (pid: number): void => {
     const one = see(pid, bootId, options, root);
     if (one === undefined) return;
     if (one.blank) blank.push(pid);
@@ -138,43 +142,43 @@ export async function listProcesses(options: Looking, root: string = PROC): Prom
   };
   const before = lastPid(root);
   for await (const entry of await opendir(root, { bufferSize: SCAN_SLICE })) {
-    if (isPid(entry.name)) look(Number(entry.name));
+    if (isPid(entry.name)) readOne(Number(entry.name));
   }
-  // Who has no environment may have been between two programs. By now it is in the second.
-  for (const pid of blank.splice(0)) look(pid);
-  for (const pid of newborn(before, root)) if (!seen.has(pid)) look(pid);
+  // A process without an environment may have been in the middle of an exec. By now it is in the new program.
+  for (const pid of blank.splice(0)) readOne(pid);
+  for (const pid of newborn(before, root)) if (!seen.has(pid)) readOne(pid);
   return [...seen.values()];
 }
 
 /**
- * Those who were born while we looked. Somebody who forks and exits all the time is never where a list says; but the
- * kernel tells which number it has given out last, and those in between are few.
+ * The processes that were born during the scan. One that forks and exits all the time is missed by every listing, but
+ * the kernel shows the last pid it gave out, and the pids in between are few.
  */
 function* newborn(before: number | undefined, root: string): Generator<number> {
   let known = before;
   for (let round = 0; round < NEWBORN_ROUNDS; round += 1) {
     const last = lastPid(root);
-    // Lower than before: the numbers have begun again. Then the next look is the one that counts.
+    // Lower than before: the numbering has wrapped. Then the next scan is the one that counts.
     if (known === undefined || last === undefined || last <= known || last - known > NEWBORN_MAX) return;
     for (let pid = known + 1; pid <= last; pid += 1) if (isFirstThread(pid, root)) yield pid;
     known = last;
   }
 }
 
-/** `0.1 0.2 0.3 1/234 5678`: the last word is the pid that was given out last. */
+/** `0.1 0.2 0.3 1/234 5678`: the last field is the most recent pid. */
 function lastPid(root: string): number | undefined {
   const text = read(`${root}/loadavg`);
   const last = typeof text === "string" ? Number.NaN : Number(text.toString("latin1").trim().split(" ").at(-1));
   return Number.isSafeInteger(last) ? last : undefined;
 }
 
-/** Threads have numbers of their own, which no listing shows and every question answers. */
+/** Threads have their own numbers, which answer to lookups but are in no listing. */
 function isFirstThread(pid: number, root: string): boolean {
   const text = read(`${root}/${pid}/status`);
   return typeof text !== "string" && new RegExp(`^Tgid:\\s*${pid}$`, "m").test(text.toString("latin1"));
 }
 
-/** Those of `all` who are below one of `tops`, the tops themselves excluded. */
+/** Those of `all` that are descendants of one of `tops`, without the tops themselves. */
 export function below<One extends Stat>(all: readonly One[], tops: readonly number[]): readonly One[] {
   const children = Map.groupBy(all, (one) => one.parent);
   const found: One[] = [];
@@ -192,8 +196,8 @@ export function below<One extends Stat>(all: readonly One[], tops: readonly numb
 }
 
 /**
- * Everybody whose environment carries the cookie. Whose environment may not be read is left out: somebody else's, or a
- * program with rights of its own. `meet` hears of each at once.
+ * All processes whose environment carries the cookie. Omits those whose environment is unreadable: another user's
+ * process, or a program with its own privileges. `meet` is called at once for each.
  */
 export const carrying = (cookie: string, root: string = PROC, meet?: Visit): Promise<readonly Identity[]> =>
   those((one) => one.cookies.includes(cookie), { cookies: true }, root, meet);
@@ -218,7 +222,7 @@ async function those(
 
 const bootIds = new Map<string, string>();
 
-/** Names the start of this machine. Kept, because it cannot change while we run. */
+/** Identifies this boot of the machine. Cached, because it cannot change while we run. */
 export function bootIdOf(root: string = PROC): string | undefined {
   const known = bootIds.get(root);
   if (known !== undefined) return known;
@@ -229,7 +233,7 @@ export function bootIdOf(root: string = PROC): string | undefined {
   return bootId;
 }
 
-/** Names the table of pids that we see: in another container the same pid is somebody else. */
+/** Identifies the set of pids that we see: in another container the same pid is another process. */
 export function namespaceOf(root: string = PROC): string | undefined {
   try {
     return readlinkSync(`${root}/self/ns/pid`);
@@ -238,9 +242,9 @@ export function namespaceOf(root: string = PROC): string | undefined {
   }
 }
 
-function see(pid: number, bootId: string, { cookies, unread, reading }: Looking, root: string): Seen | undefined {
-  // First who it is, then what it carries: should the pid change hands in between, the cookie is held against an
-  // identity that is gone, and nobody is signalled for it.
+function see(pid: number, bootId: string, { cookies, unread, reading }: ListOptions, root: string): Seen | undefined {
+  // Identity first, cookie second: if the pid changes hands in between, the cookie is attributed to an identity that is
+  // gone, and no process is signalled for it.
   const text = known(read(`${root}/${pid}/stat`));
   const stat = text === undefined ? undefined : parseStat(pid, text.toString("latin1"));
   if (stat === undefined || stat.kernel || isDead(stat)) return undefined;
@@ -256,17 +260,17 @@ function see(pid: number, bootId: string, { cookies, unread, reading }: Looking,
 }
 
 function environsOf({ pid, state }: Stat, root: string): readonly Buffer[] {
-  // The memory of a process is seen through its first thread, and where that has ended, through any other.
+  // A process's memory is read through its first thread or, after that one has ended, through any other.
   const places = state === "Z" ? list(`${root}/${pid}/task`).map((task) => `${pid}/task/${task}`) : [`${pid}`];
   return places.flatMap((place) => known(read(`${root}/${place}/environ`)) ?? []);
 }
 
 function known(text: Buffer | Unread): Buffer | undefined {
-  if (text === "failed") throw new Error("The table of processes could not be read to its end.");
+  if (text === "failed") throw new Error("The process table could not be read completely.");
   return typeof text === "string" ? undefined : text;
 }
 
-/** The entry of its pid, if it is still this one's. */
+/** The entry of its pid, if the pid still belongs to this process. */
 function same(identity: Identity, root: string): Stat | "gone" | "unknown" {
   const bootId = bootIdOf(root);
   if (bootId === undefined) return "unknown";
@@ -277,7 +281,7 @@ function same(identity: Identity, root: string): Stat | "gone" | "unknown" {
 
 const toIdentity = ({ pid, startTime }: Stat, bootId: string): Identity => ({ pid, startTime, bootId });
 
-/** A process whose first thread has ended looks dead and is not, as long as others go on. */
+/** A process whose first thread has ended looks dead but is not, as long as other threads run. */
 const isDead = ({ state, threads }: Stat): boolean => state === "X" || state === "x" || (state === "Z" && threads <= 1);
 
 function isAlive(pid: number, root: string): boolean {

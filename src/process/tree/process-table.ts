@@ -1,7 +1,7 @@
-// What can be seen of processes on a platform, and how they are signalled by it. Types only.
+// The port through which processes are listed and signalled on a platform. Types only.
 //
-// Linux tells of one process at once, in /proc. Elsewhere `ps` tells of everybody, and takes its time: there the
-// questions are answered by the last look, and who needs a newer one asks for it first.
+// Linux answers for one process at once, in /proc. Elsewhere `ps` lists all processes, which takes time: there, queries
+// are answered from the last scan, and a caller that needs a newer one calls `refresh` first.
 import type { Leader } from "../containment/containment.ts";
 import type { Identity, Seen } from "./proc.ts";
 import type { Stat } from "./proc-file.ts";
@@ -10,31 +10,31 @@ import type { WatchdogKind } from "./watchdog.ts";
 
 export interface ProcessTable {
   readonly kind: "proc" | "ps";
-  /** The watchdog that sees as we do. Undefined: the one of /proc. */
+  /** The watchdog that uses the same source. Undefined: the one over /proc. */
   readonly watchdogKind?: WatchdogKind;
   /**
-   * Where answers have an age: looks again. Afterwards they are no older than the call. Rejects if that cannot be done.
-   * Undefined: every answer is of the moment in which it is asked for.
+   * Scans again where answers come from a cached scan. Afterwards they are no older than the call. Rejects if the scan
+   * fails. Undefined: every answer is current.
    */
-  readonly look?: () => Promise<void>;
-  /** The same, and holds up everything else meanwhile: for the start of a server, never for a kill. Throws. */
-  readonly lookNow?: () => void;
-  /** Names the start of this machine. Undefined: it cannot be told. */
+  readonly refresh?: () => Promise<void>;
+  /** The same, synchronously: for the start of a server, never for a kill. Throws if the scan fails. */
+  readonly refreshNow?: () => void;
+  /** Identifies this boot of the machine. Undefined: it cannot be read. */
   bootId(): string | undefined;
-  /** Names the table of pids that we see, and the way we see it. */
+  /** Identifies the set of pids that we see, and the source that we read them from. */
   namespace(): string | undefined;
-  /** Undefined: nobody who is alive, or nobody can tell. */
+  /** Undefined: no living process has this pid, or it cannot be read. */
   identityOf(pid: number): Identity | undefined;
-  /** One that cannot be looked at counts as alive. */
+  /** A process that cannot be read counts as alive. */
   isStill(identity: Identity): boolean;
   statOf(pid: number): Stat | "gone" | "unknown";
   childrenOf(pid: number): readonly number[];
   pids(): readonly number[];
-  /** All living processes, by a look that begins now. `meet` is called at once for each that has a mark. */
+  /** All living processes, by a scan that begins now. `meet` is called at once for each that carries a cookie. */
   listProcesses(meet?: (one: Seen) => void): Promise<readonly Seen[]>;
-  /** How signals go out: to the group of this leader, or to anybody else who is proven to be the one that is meant. */
+  /** How signals are sent: to the group of this leader, or to any other process whose identity is proven. */
   means(leader?: Leader): SignalPort;
-  /** A name for what a process has open. Undefined: it has not, or that cannot be seen from here. */
+  /** A name for an open file of a process. Undefined: it is not open, or cannot be read from here. */
   openFile(pid: number, fd: number): string | undefined;
   hasOpen(pid: number, files: readonly string[]): boolean;
 }

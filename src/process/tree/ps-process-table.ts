@@ -1,10 +1,10 @@
-// Processes as `ps` shows them, for platforms without /proc: everybody at once, some milliseconds late.
+// The process table from `ps`, for platforms without /proc: all processes at once, some milliseconds late.
 //
 // Invariants
-// 1. Answers come from one table, the one whose look began last. A look that failed, or was read in part, is no table.
-// 2. Nobody is signalled by a table older than LOOK_AGE_MS_MAX. Between the look and the signal remain the milliseconds
-//    that `ps` takes; a leader of ours is signalled by its handle, and needs no table.
-// 3. A kill never waits for a look.
+// 1. Answers come from one scan, the one that began last. A scan that failed or was read only partly is discarded.
+// 2. No process is signalled by a scan older than SCAN_AGE_MS_MAX. Between scan and signal there remain the
+//    milliseconds that `ps` takes; our own leader is signalled by its handle, which needs no scan.
+// 3. A kill never waits for a scan.
 import { execFile, execFileSync } from "node:child_process";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -13,19 +13,19 @@ import { bootIdOf, type Identity, namespaceOf, type Presence, type Seen } from "
 import type { Stat } from "./proc-file.ts";
 import type { ProcessTable } from "./process-table.ts";
 import { type Dialect, PS_ENVIRONMENT, parseBoot, parseTable, psArguments, type Row } from "./ps-output.ts";
-import { psBreed } from "./ps-watchdog.ts";
+import { psWatchdog } from "./ps-watchdog.ts";
 import { SharedScan } from "./shared-scan.ts";
 import { REAL, type SignalPort } from "./signal.ts";
 import type { WatchdogKind } from "./watchdog.ts";
 
-/** How long `ps` may take, on a machine that is very busy. It takes some twenty milliseconds. */
+/** The timeout of `ps`, for a very busy machine. It usually takes some twenty milliseconds. */
 const PS_MS_MAX = 5_000;
 
-/** A thousand processes with their environments have some megabytes. More is cut off, and then it is no table. */
+/** A thousand processes with their environments take some megabytes. More is cut off, and the scan discarded. */
 const PS_BYTES_MAX = 64 * 1024 * 1024;
 
-/** How old a table may be by which somebody is signalled. Right after a look, which is when it is done, it is newer. */
-const LOOK_AGE_MS_MAX = 250;
+/** The maximum age of a scan by which a process is signalled. Usually a signal directly follows its scan. */
+const SCAN_AGE_MS_MAX = 250;
 
 export interface PsProcessTableOptions {
   readonly clock: Clock;
@@ -42,28 +42,28 @@ export class PsProcessTable implements ProcessTable {
   readonly #plain = new SharedScan(() => this.#read(false));
   #table: ReadonlyMap<number, Row> = new Map();
   #at = Number.NEGATIVE_INFINITY;
-  /** Looks that have begun, and which of them the table is of. */
+  /** Scans begun, and the number of the one in `#table`. */
   #begun = 0;
   #shown = 0;
 
   constructor(options: PsProcessTableOptions) {
     this.#options = options;
-    this.watchdogKind = psBreed(options.program, options.dialect);
+    this.watchdogKind = psWatchdog(options.program, options.dialect);
     this.#bootId = options.dialect === "macos" ? macosBootId() : bootIdOf();
   }
 
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     await this.#plain.take();
   }
 
-  lookNow(): void {
+  refreshNow(): void {
     const { program, dialect } = this.#options;
     const turn = this.#begin();
     try {
       const args = psArguments(dialect, { cookies: false });
       this.#show(turn, parseTable(execFileSync(program, args, { ...LIMITS, stdio: ["ignore", "pipe", "ignore"] })));
     } catch (cause) {
-      throw new ControlError("uncontained", `ps does not tell who is alive here: ${messageOf(cause)}`, { cause });
+      throw new ControlError("uncontained", `The processes cannot be listed with ps: ${messageOf(cause)}`, { cause });
     }
   }
 
@@ -71,7 +71,7 @@ export class PsProcessTable implements ProcessTable {
     return this.#bootId;
   }
 
-  /** The same pid at the same moment has another start time in /proc: entries of the two are not compared. */
+  /** The same process has another start time in /proc: entries of the two sources are not comparable. */
   namespace(): string {
     return ["ps", namespaceOf()].filter(Boolean).join(" ");
   }
@@ -107,13 +107,13 @@ export class PsProcessTable implements ProcessTable {
     return {
       ...REAL,
       presenceOf: (identity) => this.#presenceOf(identity),
-      // As long as its handle has no exit nobody has reaped it, and its number is nobody else's.
+      // Until its handle reports an exit the leader is not reaped, and its number is not reused.
       pinsGroup: () => (leader === undefined ? "unknown" : leader.exit === undefined ? "there" : "gone"),
       group: () => this.#table.get(process.pid)?.group,
     };
   }
 
-  /** What `ps` does not show. */
+  /** `ps` does not show open files. */
   openFile(): undefined {
     return undefined;
   }
@@ -125,7 +125,7 @@ export class PsProcessTable implements ProcessTable {
   #presenceOf(identity: Identity): Presence {
     if (this.#bootId === undefined) return "unknown";
     try {
-      if (this.#options.clock.elapsed() - this.#at > LOOK_AGE_MS_MAX) this.lookNow();
+      if (this.#options.clock.elapsed() - this.#at > SCAN_AGE_MS_MAX) this.refreshNow();
     } catch {
       return "unknown";
     }
@@ -170,14 +170,14 @@ const LIMITS = { env: PS_ENVIRONMENT, encoding: "latin1", timeout: PS_MS_MAX, ma
 
 const isDead = ({ state }: Stat): boolean => state === "Z" || state === "X" || state === "x";
 
-/** The name that macOS gives to each start; on older ones when it was, which changes if somebody sets the clock. */
+/** The UUID that macOS gives each boot; on older versions the boot time, which changes when the clock is set. */
 function macosBootId(): string | undefined {
   for (const name of ["kern.bootsessionuuid", "kern.boottime"]) {
     try {
       const found = parseBoot(execFileSync("sysctl", ["-n", name], { ...LIMITS, stdio: ["ignore", "pipe", "ignore"] }));
       if (found !== undefined) return found;
     } catch {
-      // Not known to this version.
+      // This version does not have it.
     }
   }
   return undefined;

@@ -1,22 +1,23 @@
-// The watchdog where there is no /proc: it looks with `ps`.
+// The watchdog for platforms without /proc: it scans with `ps`.
 //
-// In its first look the trees are still whole. So it also finds those below a leader, whatever they have shed; the
-// leader is known by its pid and the second it started in. After that it goes by the cookie alone.
+// During its first scan the trees are still intact. So it also finds the descendants of each leader, whatever marks
+// they have shed; a leader is identified by its pid and start second. Later scans use the cookie alone.
 //
-// Cookies are handed to `awk` as lines, never as arguments: in the table they would mark `awk` itself.
+// Cookies reach `awk` as lines on stdin, never as arguments: those would mark `awk` itself in the table.
 import { COOKIE_NAME } from "../launch/environment.ts";
 import { type Dialect, PS_ENVIRONMENT, psArguments, startText } from "./ps-output.ts";
-import { EMPTY_LOOKS, ROUNDS_MAX, type WatchdogKind } from "./watchdog.ts";
+import { ROUNDS_MAX, WATCHDOG_EMPTY_SCANS, type WatchdogKind } from "./watchdog.ts";
 
-export function psBreed(program: string, dialect: Dialect): WatchdogKind {
+export function psWatchdog(program: string, dialect: Dialect): WatchdogKind {
   return {
     script: scriptOf(`'${program}' ${psArguments(dialect, { cookies: true }).join(" ")}`),
-    tell: ({ pid, startTime, cookie }) => `${pid} ${startTime === undefined ? "-" : startText(startTime)} ${cookie}`,
+    describe: ({ pid, startTime, cookie }) =>
+      `${pid} ${startTime === undefined ? "-" : startText(startTime)} ${cookie}`,
     env: PS_ENVIRONMENT,
   };
 }
 
-/** Before the table come the trees, a line for each: leader, start, cookie. Answers pids, and groups as -pid. */
+/** Input: a line for each tree (leader, start, cookie), then the table. Prints pids, and groups as -pid. */
 const FIND = `
 table == 0 && $1 == "table" { table = 1; next }
 table == 0 { start[$1] = $2; wanted[$3] = 1; next }
@@ -39,7 +40,7 @@ END {
   for (pid in found) print pid
 }`;
 
-/** A pid is signalled by a table that is as old as `ps` takes: this late, there is no better proof. */
+/** A pid is signalled by a table as old as one run of `ps`: without the server there is no better proof. */
 const scriptOf = (ps: string): string => `
 trap '' TERM INT HUP QUIT PIPE
 max=0
@@ -58,7 +59,7 @@ while [ "$slot" -lt "$max" ]; do
 done
 [ -n "$trees" ] || exit 0
 empty=0 round=0
-while [ "$empty" -lt ${EMPTY_LOOKS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
+while [ "$empty" -lt ${WATCHDOG_EMPTY_SCANS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
   found=$({ echo "\${trees}table"; ${ps}; } | awk '${FIND}')
   if [ -n "$found" ]; then empty=0; else empty=$((empty + 1)); fi
   for pid in $found; do kill -KILL "$pid"; done

@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** A process of the table, and where its environment is. */
+/** Writes a process into the table. Returns the path of its environment. */
 function process(pid: number, environment: string | "fifo"): string {
   const dir = join(root, String(pid));
   mkdirSync(dir);
@@ -37,7 +37,7 @@ function process(pid: number, environment: string | "fifo"): string {
   return file;
 }
 
-/** Lets the reader of a pipe go on, and puts a file in its place. */
+/** Unblocks the reader of the pipe, and puts a file in its place. */
 function release(file: string, environment: string): void {
   renameSync(file, `${file}.old`);
   writeFileSync(file, environment);
@@ -47,15 +47,15 @@ function release(file: string, environment: string): void {
 }
 
 describe("G12: a process whose environment cannot be read", () => {
-  test("does not hold up the event loop, fails the look, and is left out of the next one", async () => {
+  test("does not block the event loop, fails the scan, and is omitted from the next one", async () => {
     process(11, `${COOKIE_NAME}=proc_a.1:one\0`);
     const file = process(12, "fifo");
     process(13, `${COOKIE_NAME}=proc_a.1:one\0`);
     const thread = new ProcessScanner();
-    const look = thread.look(root);
+    const scan = thread.scan(root);
     let turns = 0;
     let isOver = false;
-    const over = look
+    const over = scan
       .catch(() => undefined)
       .finally(() => {
         isOver = true;
@@ -65,10 +65,10 @@ describe("G12: a process whose environment cannot be read", () => {
       await pause(5);
     }
     await over;
-    await expect(look).rejects.toThrow("A process could not be looked at in time.");
+    await expect(scan).rejects.toThrow("A process could not be read in time.");
     expect(turns).toBeGreaterThan(10);
 
-    const next = await thread.look(root);
+    const next = await thread.scan(root);
     expect(next.map(({ pid, cookies }) => [pid, cookies.length]).toSorted()).toEqual([
       [11, 1],
       [12, 0],
@@ -77,18 +77,18 @@ describe("G12: a process whose environment cannot be read", () => {
 
     release(file, `${COOKIE_NAME}=proc_a.1:two\0`);
     await expect
-      .poll(async () => (await thread.look(root)).find(({ pid }) => pid === 12)?.cookies, { timeout: 10_000 })
+      .poll(async () => (await thread.scan(root)).find(({ pid }) => pid === 12)?.cookies, { timeout: 10_000 })
       .toEqual(["proc_a.1:two"]);
   });
 
-  test("takes a thread each, and with too many of them no look succeeds: nothing is reported dead", async () => {
+  test("occupies a thread each, and with too many of them scans fail, so no process is reported dead", async () => {
     const files = [1, 2, 3, 4].map((pid) => process(pid, "fifo"));
     const thread = new ProcessScanner();
-    for (const _ of files) await expect(thread.look(root)).rejects.toThrow("in time");
-    await expect(thread.look(root)).rejects.toThrow("Too many processes cannot be looked at.");
+    for (const _ of files) await expect(thread.scan(root)).rejects.toThrow("in time");
+    await expect(thread.scan(root)).rejects.toThrow("Too many processes cannot be read.");
     for (const file of files) release(file, "A=1\0");
     const seen = (): Promise<number> =>
-      thread.look(root).then(
+      thread.scan(root).then(
         (all) => all.length,
         () => 0,
       );
@@ -96,18 +96,18 @@ describe("G12: a process whose environment cannot be read", () => {
   });
 });
 
-test("marks are reported as they are met", async () => {
+test("processes with cookies are reported during the scan", async () => {
   process(11, `${COOKIE_NAME}=proc_a.1:one\0`);
   process(12, "A=1\0");
   const met: number[] = [];
-  const all = await new ProcessScanner().look(root, ({ pid }) => met.push(pid));
+  const all = await new ProcessScanner().scan(root, ({ pid }) => met.push(pid));
   expect(met).toEqual([11]);
   expect(all).toHaveLength(2);
 });
 
-test("a look at a table that is not there fails, and the next one does not", async () => {
+test("a scan of a missing table fails, and the next one succeeds", async () => {
   const thread = new ProcessScanner();
-  await expect(thread.look(join(root, "nowhere"))).rejects.toThrow("which start of the machine");
+  await expect(thread.scan(join(root, "nowhere"))).rejects.toThrow("boot_id cannot be read");
   process(11, "A=1\0");
-  await expect(thread.look(root)).resolves.toHaveLength(1);
+  await expect(thread.scan(root)).resolves.toHaveLength(1);
 });

@@ -1,17 +1,17 @@
-// The thread of `scan-thread.ts`: reads the table of processes, and says how far it is.
+// The worker of `scan-thread.ts`: reads the process table and reports its progress.
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../../core/errors.ts";
 import { listProcesses } from "./proc.ts";
-import { COUNT, type LookReply, type LookRequest, OVER, READING } from "./scan-thread.ts";
+import { COUNT, OVER, READING, type ScanReply, type ScanRequest } from "./scan-thread.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This module is the entry of a worker thread.");
 
-const reply = (one: LookReply): void => port.postMessage(one);
+const reply = (one: ScanReply): void => port.postMessage(one);
 
-port.on("message", ({ root, unread, progress }: LookRequest) => {
+port.on("message", ({ root, unread, progress }: ScanRequest) => {
   Atomics.add(progress, COUNT, 1);
-  const look = listProcesses(
+  const scan = listProcesses(
     {
       cookies: true,
       unread: new Set(unread),
@@ -25,7 +25,7 @@ port.on("message", ({ root, unread, progress }: LookRequest) => {
     },
     root,
   );
-  look
+  scan
     .then(
       (all) => reply({ kind: "all", all }),
       (error: unknown) => reply({ kind: "failed", message: messageOf(error) }),

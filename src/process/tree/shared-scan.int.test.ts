@@ -5,16 +5,16 @@ import { COOKIE_NAME } from "../launch/environment.ts";
 import type { Seen } from "./proc.ts";
 import { SharedScan } from "./shared-scan.ts";
 
-/** Looks that come back when they are told to, each with a number of its own. */
-function looks() {
+/** Scans that resolve on request, each with its own number. */
+function controlledScans() {
   const begun: PromiseWithResolvers<readonly Seen[]>[] = [];
   const sharedScan = new SharedScan(() => {
-    const look = Promise.withResolvers<readonly Seen[]>();
-    begun.push(look);
-    return look.promise;
+    const scan = Promise.withResolvers<readonly Seen[]>();
+    begun.push(scan);
+    return scan.promise;
   });
   return {
-    census: sharedScan,
+    sharedScan,
     begun,
     end: (at: number) => begun[at]?.resolve([{ pid: at }] as unknown as readonly Seen[]),
   };
@@ -23,8 +23,8 @@ function looks() {
 const pidsOf = async (taken: Promise<readonly Seen[]>): Promise<readonly number[]> =>
   (await taken).map((one) => one.pid);
 
-test("whoever asks while a look goes on is told of the next, together with all who ask meanwhile", async () => {
-  const { census: sharedScan, begun, end } = looks();
+test("callers during a scan share the next scan", async () => {
+  const { sharedScan, begun, end } = controlledScans();
   const first = sharedScan.take();
   const second = sharedScan.take();
   const third = sharedScan.take();
@@ -42,9 +42,9 @@ test("whoever asks while a look goes on is told of the next, together with all w
   expect(begun).toHaveLength(3);
 });
 
-test("who asks while two looks go on waits for the later one, also when the earlier is over", async () => {
-  const { census: sharedScan, begun, end } = looks();
-  // Asked for when the first is over, and thus at once; and before that, for when it is over.
+test("a caller while a scan runs and another is waiting gets one that began after the call", async () => {
+  const { sharedScan, begun, end } = controlledScans();
+  // One call when the first is over, and thus at once; one before that, which waits for it.
   const [soon, next] = [sharedScan.take().then(() => sharedScan.take()), sharedScan.take()];
   end(0);
   await settled();
@@ -60,17 +60,17 @@ test("who asks while two looks go on waits for the later one, also when the earl
   expect(await pidsOf(last)).toEqual([3]);
 });
 
-test("a look sees everybody, with their marks", async () => {
-  const child = spawn("sleep", ["8000710"], { stdio: "ignore", env: { [COOKIE_NAME]: "proc_census.1:x" } });
+test("a scan has all processes, with their cookies", async () => {
+  const child = spawn("sleep", ["8000710"], { stdio: "ignore", env: { [COOKIE_NAME]: "proc_scan.1:x" } });
   onTestFinished(() => {
     child.kill("SIGKILL");
   });
   const all = await new SharedScan().take();
-  expect(all.find(({ pid }) => pid === child.pid)?.cookies).toEqual(["proc_census.1:x"]);
+  expect(all.find(({ pid }) => pid === child.pid)?.cookies).toEqual(["proc_scan.1:x"]);
 });
 
-test("after a look is over the next one begins when somebody asks", async () => {
-  const { census: sharedScan, begun, end } = looks();
+test("after a scan is over the next one begins at the next call", async () => {
+  const { sharedScan, begun, end } = controlledScans();
   const first = sharedScan.take();
   end(0);
   await first;
@@ -82,8 +82,8 @@ test("after a look is over the next one begins when somebody asks", async () => 
   expect(await pidsOf(second)).toEqual([1]);
 });
 
-test("a look that fails is told to those it was for, and the next is begun all the same", async () => {
-  const { census: sharedScan, begun, end } = looks();
+test("a scan that fails rejects for its own callers, and the next one begins", async () => {
+  const { sharedScan, begun, end } = controlledScans();
   const first = sharedScan.take();
   const second = sharedScan.take();
   begun[0]?.reject(new Error("out of files"));

@@ -1,16 +1,16 @@
-// Looks at everybody on behalf of several trees at once: a look costs the same for one tree and for a hundred.
+// One scan of all processes for several trees at once: it costs the same for one tree and for a hundred.
 //
-// Invariant: whoever asks is told of a look that began after they asked. An older one could have missed somebody.
+// Invariant: `take` resolves with a scan that began after the call. An older scan could miss a new process.
 import type { Seen } from "./proc.ts";
 import { PROC_PROCESS_TABLE } from "./proc-process-table.ts";
 
 export class SharedScan {
-  readonly #look: () => Promise<readonly Seen[]>;
+  readonly #scan: () => Promise<readonly Seen[]>;
   #current: Promise<readonly Seen[]> | undefined;
   #next: Promise<readonly Seen[]> | undefined;
 
-  constructor(look: () => Promise<readonly Seen[]> = () => PROC_PROCESS_TABLE.listProcesses()) {
-    this.#look = look;
+  constructor(scan: () => Promise<readonly Seen[]> = () => PROC_PROCESS_TABLE.listProcesses()) {
+    this.#scan = scan;
   }
 
   take(): Promise<readonly Seen[]> {
@@ -24,12 +24,12 @@ export class SharedScan {
 
   #begin(): Promise<readonly Seen[]> {
     this.#next = undefined;
-    const look = this.#look();
+    const scan = this.#scan();
     const over = (): void => {
-      if (this.#current === look) this.#current = undefined;
+      if (this.#current === scan) this.#current = undefined;
     };
-    this.#current = look;
-    look.then(over, over);
-    return look;
+    this.#current = scan;
+    scan.then(over, over);
+    return scan;
   }
 }

@@ -26,7 +26,7 @@ describe.each([
   ["one process", send, 4711],
   ["a group", sendGroup, -4711],
 ] as const)("G21: a signal to %s", (_, to, target) => {
-  test("goes out when identity is proven", () => {
+  test("is sent when identity is proven", () => {
     const by = means("there");
     expect(to(someone, "SIGTERM", by)).toBe("sent");
     expect(by.kill.mock.calls).toEqual([[target, "SIGTERM"]]);
@@ -35,33 +35,33 @@ describe.each([
   test.each([
     ["gone", "gone"],
     ["unknown", "refused"],
-  ] as const)("does not go out when it is %s", (presence, answer) => {
+  ] as const)("is not sent when the process is %s", (presence, answer) => {
     const by = means(presence);
     expect(to(someone, "SIGKILL", by)).toBe(answer);
     expect(by.kill).not.toHaveBeenCalled();
   });
 
-  test.each([1, 0, -1, -4711, 1.5, Number.NaN, 100])("never goes to pid %s", (pid) => {
+  test.each([1, 0, -1, -4711, 1.5, Number.NaN, 100])("is never sent to pid %s", (pid) => {
     const by = means("there");
     expect(to({ ...someone, pid }, "SIGKILL", by)).toBe("refused");
     expect(by.kill).not.toHaveBeenCalled();
   });
 
-  test("answers what the system says, and throws nothing", () => {
+  test("returns the result of the system call, and throws nothing", () => {
     expect(to(someone, "SIGKILL", means("there", thrower("ESRCH")))).toBe("gone");
     expect(to(someone, "SIGKILL", means("there", thrower("EPERM")))).toBe("refused");
     expect(to(someone, "SIGKILL", means("there", thrower("EINVAL")))).toBe("refused");
   });
 });
 
-test("G21: our own group is never signalled, nor any while we do not know which is ours", () => {
+test("G21: our own group is never signalled, nor any group while ours is not known", () => {
   const by = means("there");
   expect(sendGroup({ ...someone, pid: 90 }, "SIGKILL", by)).toBe("refused");
   expect(sendGroup(someone, "SIGKILL", { ...by, group: () => undefined })).toBe("refused");
   expect(by.kill).not.toHaveBeenCalled();
 });
 
-/** A shell with a child of its own; both hold its output open, so that its end is the end of both. */
+/** A shell with a child; both hold its output open, so its end is the end of both. */
 async function pair() {
   const child = spawn("/bin/sh", ["-c", "sleep 4711 & echo up; wait"], {
     detached: true,
@@ -81,7 +81,7 @@ async function pair() {
   return { child, identity, closed };
 }
 
-test("G21: a pid that somebody else has now is not signalled", {
+test("G21: a reused pid is not signalled", {
   meta: { id: "G21/reused-pid-not-signalled" },
 }, async () => {
   const { child, identity } = await pair();
@@ -91,18 +91,18 @@ test("G21: a pid that somebody else has now is not signalled", {
   expect([send(rebooted, "SIGKILL"), sendGroup(rebooted, "SIGKILL")]).toEqual(["gone", "gone"]);
   expect(sendGroup(identity, "SIGTERM")).toBe("sent");
   const [code, signal] = await once(child, "exit");
-  // Had one of the kills before gone out, it would not be a SIGTERM that ended it.
+  // If one of the earlier kills had been sent, SIGTERM would not be what ended it.
   expect([code, signal]).toEqual([null, "SIGTERM"]);
 });
 
-test("a signal to a group reaches all of it, and afterwards it is gone", async () => {
+test("a signal to a group reaches all of it, and afterwards the group is gone", async () => {
   const { child, identity, closed } = await pair();
   expect(sendGroup(identity, "SIGKILL")).toBe("sent");
   await Promise.all([closed, once(child, "exit")]);
   expect([send(identity, "SIGKILL"), sendGroup(identity, "SIGKILL")]).toEqual(["gone", "gone"]);
 });
 
-test("G21: one who leads no group has no group to be signalled", {
+test("G21: a process that leads no group is not signalled as one", {
   meta: { id: "G21/no-group-no-signal" },
 }, async () => {
   const child = spawn("/bin/cat", { stdio: ["pipe", "pipe", "ignore"] });
@@ -115,7 +115,7 @@ test("G21: one who leads no group has no group to be signalled", {
   expect((await once(child, "exit"))[1]).toBe("SIGTERM");
 });
 
-test("G21: nothing from here reaches this program", () => {
+test("G21: this program is never signalled", () => {
   const self = identityOf(process.pid);
   if (self === undefined) throw new Error("We are here.");
   expect([send(self, "SIGKILL"), sendGroup(self, "SIGKILL")]).toEqual(["refused", "refused"]);

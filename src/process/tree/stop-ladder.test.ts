@@ -5,35 +5,35 @@ import { rungs, StopLadder } from "./stop-ladder.ts";
 
 function climbing() {
   const clock = manualClock();
-  const told: string[] = [];
+  const log: string[] = [];
   const ladder = new StopLadder({
     clock,
-    send: (signal) => told.push(`${signal} at ${clock.elapsed()}`),
-    escaped: () => told.push(`escaped at ${clock.elapsed()}`),
+    send: (signal) => log.push(`${signal} at ${clock.elapsed()}`),
+    escaped: () => log.push(`escaped at ${clock.elapsed()}`),
   });
-  return { clock, ladder, told };
+  return { clock, ladder, log };
 }
 
 describe("the ladder", () => {
-  test("G19: asks, kills after the grace period, and says much later that a process has escaped", {
+  test("G19: sends SIGTERM, then SIGKILL after the grace, and reports an escape much later", {
     meta: { id: "G19/stop-escalates-within-two-seconds" },
   }, async () => {
-    const { clock, ladder, told } = climbing();
+    const { clock, ladder, log } = climbing();
     ladder.stop(GRACE_MS);
-    expect(told).toEqual(["SIGTERM at 0"]);
+    expect(log).toEqual(["SIGTERM at 0"]);
     await clock.advance(GRACE_MS + ESCAPED_AFTER_MS);
-    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 1500", `escaped at ${GRACE_MS + ESCAPED_AFTER_MS}`]);
+    expect(log).toEqual(["SIGTERM at 0", "SIGKILL at 1500", `escaped at ${GRACE_MS + ESCAPED_AFTER_MS}`]);
   });
 
-  test("without a grace it forces in the same tick", () => {
-    const { ladder, told } = climbing();
+  test("without a grace it sends SIGKILL in the same tick", () => {
+    const { ladder, log } = climbing();
     ladder.stop(0);
-    expect(told).toEqual(["SIGKILL at 0"]);
+    expect(log).toEqual(["SIGKILL at 0"]);
     expect(ladder.on).toBe("SIGKILL");
   });
 
-  test("a second stop with less grace hurries it, one with more changes nothing", async () => {
-    const { clock, ladder, told } = climbing();
+  test("a second stop with less grace shortens the wait, one with more changes nothing", async () => {
+    const { clock, ladder, log } = climbing();
     ladder.stop(1_000);
     await clock.advance(100);
     ladder.stop(5_000);
@@ -42,30 +42,30 @@ describe("the ladder", () => {
     expect(ladder.leftMs).toBe(200);
     expect(clock.pending).toHaveLength(1);
     await clock.advance(200);
-    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 300"]);
+    expect(log).toEqual(["SIGTERM at 0", "SIGKILL at 300"]);
   });
 
-  test("hurried with no grace at all it forces at once, and only once", async () => {
-    const { clock, ladder, told } = climbing();
+  test("a second stop without grace sends SIGKILL at once, and only once", async () => {
+    const { clock, ladder, log } = climbing();
     ladder.stop(1_000);
     ladder.stop(0);
     ladder.stop(0);
     ladder.force();
     await clock.advance(400);
-    expect(told).toEqual(["SIGTERM at 0", "SIGKILL at 0"]);
+    expect(log).toEqual(["SIGTERM at 0", "SIGKILL at 0"]);
   });
 
-  test("once it has ended nothing is sent any more", async () => {
-    const { clock, ladder, told } = climbing();
+  test("after the end nothing is sent", async () => {
+    const { clock, ladder, log } = climbing();
     ladder.stop(1_000);
     ladder.end();
     ladder.stop(0);
     await clock.advance(10_000);
-    expect(told).toEqual(["SIGTERM at 0"]);
+    expect(log).toEqual(["SIGTERM at 0"]);
     expect(clock.pending).toEqual([]);
   });
 
-  test("tells when it is forced", async () => {
+  test("`forced` resolves when SIGKILL is sent", async () => {
     const { clock, ladder } = climbing();
     let forced = false;
     void ladder.forced.then(() => {
@@ -78,7 +78,7 @@ describe("the ladder", () => {
     expect(forced).toBe(true);
   });
 
-  test("no grace is longer than the longest, and what is no number is none", () => {
+  test("the grace has a maximum, and one that is not a number counts as none", () => {
     expect(rungs(GRACE_MS_MAX * 10)[0]).toEqual({ signal: "SIGTERM", waitMs: GRACE_MS_MAX });
     expect(rungs(Number.NaN)[0].signal).toBe("SIGKILL");
     expect(rungs(-1)[0].signal).toBe("SIGKILL");

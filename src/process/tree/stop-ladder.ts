@@ -1,8 +1,8 @@
-// How a tree is stopped: ask, wait, force, wait, and then say honestly what happened.
+// Stops a tree step by step: SIGTERM, the grace, SIGKILL, a last wait, then a report that it escaped.
 //
 // Invariants
-// 1. What `stop` and `force` do, they do in the same tick.
-// 2. It is climbed once and only upwards. A second stop can shorten the wait, and nothing else.
+// 1. `stop` and `force` send their signal in the same tick.
+// 2. The ladder is climbed once and only upwards. A second stop can only shorten the wait.
 import type { Clock } from "../../ports/clock.ts";
 import { ESCAPED_AFTER_MS, GRACE_MS_MAX } from "../limits.ts";
 
@@ -11,61 +11,61 @@ export interface Rung {
   readonly waitMs: number;
 }
 
-/** Polite first, so that programs can tidy up. Without a grace there is nothing to be polite about. */
+/** SIGTERM first, so that programs can clean up. Without a grace, SIGKILL at once. */
 export function rungs(graceMs: number): readonly [Rung, ...Rung[]] {
   const force: Rung = { signal: "SIGKILL", waitMs: ESCAPED_AFTER_MS };
   const waitMs = Number.isNaN(graceMs) ? 0 : Math.min(graceMs, GRACE_MS_MAX);
   return waitMs > 0 ? [{ signal: "SIGTERM", waitMs }, force] : [force];
 }
 
-export interface Climb {
+export interface LadderOptions {
   readonly clock: Clock;
   readonly send: (signal: Rung["signal"]) => void;
-  /** It outlived the last rung: uninterruptible, or not ours to signal. */
+  /** Called when the tree outlives the last rung: it is uninterruptible, or we may not signal it. */
   readonly escaped: () => void;
 }
 
 export class StopLadder {
-  readonly #climb: Climb;
+  readonly #options: LadderOptions;
   readonly #forced = Promise.withResolvers<void>();
   #on: Rung["signal"] | undefined;
-  /** What comes after the rung it is on. */
+  /** The rungs after the current one. */
   #next: readonly Rung[] = [];
   #until = 0;
   #dispose = (): void => undefined;
   #over = false;
 
-  constructor(climb: Climb) {
-    this.#climb = climb;
+  constructor(options: LadderOptions) {
+    this.#options = options;
   }
 
-  /** The rung it is on. */
+  /** The current rung; undefined before the first stop. */
   get on(): Rung["signal"] | undefined {
     return this.#on;
   }
 
-  /** Resolves once it is forced. */
+  /** Resolves when SIGKILL is sent. */
   get forced(): Promise<void> {
     return this.#forced.promise;
   }
 
-  /** How long it stays on the rung it is on. */
+  /** The time left on the current rung. */
   get leftMs(): number {
-    return Math.max(0, this.#until - this.#climb.clock.elapsed());
+    return Math.max(0, this.#until - this.#options.clock.elapsed());
   }
 
   stop(graceMs: number): void {
     if (this.#over || this.#on === "SIGKILL") return;
     const [first, ...rest] = rungs(graceMs);
     if (this.#on === undefined || first.signal === "SIGKILL") this.#take(first, rest);
-    else if (this.#climb.clock.elapsed() + first.waitMs < this.#until) this.#wait(first.waitMs);
+    else if (this.#options.clock.elapsed() + first.waitMs < this.#until) this.#wait(first.waitMs);
   }
 
   force(): void {
     this.stop(0);
   }
 
-  /** It has ended: nothing is sent any more. */
+  /** Call when the tree has ended: no further signal is sent. */
   end(): void {
     this.#over = true;
     this.#dispose();
@@ -74,19 +74,19 @@ export class StopLadder {
   #take(rung: Rung, next: readonly Rung[]): void {
     this.#on = rung.signal;
     this.#next = next;
-    // Armed before the signal: whatever sending does, the next rung follows.
+    // The timer starts before the signal is sent, so the next rung follows even if sending fails.
     this.#wait(rung.waitMs);
-    this.#climb.send(rung.signal);
+    this.#options.send(rung.signal);
     if (rung.signal === "SIGKILL") this.#forced.resolve();
   }
 
   #wait(ms: number): void {
     this.#dispose();
-    this.#until = this.#climb.clock.elapsed() + ms;
-    this.#dispose = this.#climb.clock.after(ms, () => {
+    this.#until = this.#options.clock.elapsed() + ms;
+    this.#dispose = this.#options.clock.after(ms, () => {
       if (this.#over) return;
       const [next, ...rest] = this.#next;
-      if (next === undefined) this.#climb.escaped();
+      if (next === undefined) this.#options.escaped();
       else this.#take(next, rest);
     });
   }

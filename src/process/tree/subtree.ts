@@ -1,8 +1,8 @@
-// The processes that one command has started, listed and ended selectively while the command itself runs on.
+// Lists the processes that one command has started, and ends some of them while the command itself keeps running.
 //
 // Invariants
 // 1. A process is a member only while the tree is proven to be ours: a pid that has changed hands is never signalled.
-// 2. `endOthers` ends: at its limit at the latest. It reports what it has ended and what is left.
+// 2. `endOthers` returns at its limit at the latest. It reports what it has ended and what is left.
 // 3. The command itself, and the programs that hold its tree, are never members.
 import type { Clock } from "../../ports/clock.ts";
 import type { ProcessTree, TreeEnd, TreeEndLimits, TreeMember } from "../../ports/spawner.ts";
@@ -17,7 +17,7 @@ import { send } from "./signal.ts";
 
 export interface SubtreeParts {
   readonly held: Pick<HeldTree, "identity" | "left" | "members">;
-  readonly processTable: Pick<ProcessTable, "kind" | "look" | "isStill" | "identityOf" | "means">;
+  readonly processTable: Pick<ProcessTable, "kind" | "refresh" | "isStill" | "identityOf" | "means">;
   readonly clock: Clock;
 }
 
@@ -32,17 +32,17 @@ export class Subtree implements ProcessTree {
     return (await this.#find()).map((one) => this.#toMember(one));
   }
 
-  /** Sends SIGTERM, in this tick, to every member that can be listed in it and is not in `kept`. */
+  /** Sends SIGTERM, in this tick, to every member that can be listed synchronously and is not in `kept`. */
   askOthers(kept: readonly TreeMember[]): readonly TreeMember[] {
     const found = others(this.#listed(), kept);
     // Before the signal: a process that has ended has no command line.
     const members = found.map((one) => this.#toMember(one));
-    this.#ask(found);
+    this.#sigterm(found);
     return members;
   }
 
   async endOthers(kept: readonly TreeMember[], { graceMs, limitMs }: TreeEndLimits): Promise<TreeEnd> {
-    const { clock, processTable: sight } = this.#parts;
+    const { clock, processTable } = this.#parts;
     const deadline = clock.elapsed() + limitMs;
     const met = new Map<string, TreeMember>();
     const find = async (): Promise<readonly Identity[]> => {
@@ -50,14 +50,15 @@ export class Subtree implements ProcessTree {
       for (const one of found) if (!met.has(keyOf(one))) met.set(keyOf(one), this.#toMember(one));
       return found;
     };
-    const asked = this.#ask(await find().catch(() => []));
-    if (asked.length > 0) await until(() => !asked.some((one) => sight.isStill(one)), { clock, waitMs: graceMs });
+    const signalled = this.#sigterm(await find().catch(() => []));
+    if (signalled.length > 0)
+      await until(() => !signalled.some((one) => processTable.isStill(one)), { clock, waitMs: graceMs });
     const { left, sure } = await endAll({
       find,
       clock,
-      send: (identity, signal) => send(identity, signal, sight.means()),
-      isStill: (identity) => sight.isStill(identity),
-      deadlineMs: Math.max(LOOKS_MS, deadline - clock.elapsed()),
+      send: (identity, signal) => send(identity, signal, processTable.means()),
+      isStill: (identity) => processTable.isStill(identity),
+      deadlineMs: Math.max(SCANS_MS, deadline - clock.elapsed()),
     });
     const survivors = new Set(left.map(keyOf));
     const isLeft = (one: TreeMember): boolean => survivors.has(keyOf(one));
@@ -66,23 +67,23 @@ export class Subtree implements ProcessTree {
   }
 
   async #find(): Promise<readonly Identity[]> {
-    const { held, processTable: sight } = this.#parts;
-    await sight.look?.();
+    const { held, processTable } = this.#parts;
+    await processTable.refresh?.();
     if (held.members === undefined) return this.#listed();
-    const found = sight.isStill(held.identity) ? await held.members() : [];
-    return sight.isStill(held.identity) ? found : [];
+    const found = processTable.isStill(held.identity) ? await held.members() : [];
+    return processTable.isStill(held.identity) ? found : [];
   }
 
-  /** In this tick. Once the process that holds the tree is gone, its number may belong to a stranger. */
+  /** Synchronous. Once the process that holds the tree is gone, its number may be reused. */
   #listed(): readonly Identity[] {
-    const { held, processTable: sight } = this.#parts;
-    if (!sight.isStill(held.identity)) return [];
-    const found = held.left().flatMap(({ pid }) => sight.identityOf(pid) ?? []);
-    return sight.isStill(held.identity) ? found : [];
+    const { held, processTable } = this.#parts;
+    if (!processTable.isStill(held.identity)) return [];
+    const found = held.left().flatMap(({ pid }) => processTable.identityOf(pid) ?? []);
+    return processTable.isStill(held.identity) ? found : [];
   }
 
   /** A stopped process receives SIGTERM only once it continues. */
-  #ask(found: readonly Identity[]): readonly Identity[] {
+  #sigterm(found: readonly Identity[]): readonly Identity[] {
     const means = this.#parts.processTable.means();
     for (const one of found) {
       send(one, "SIGTERM", means);
@@ -96,8 +97,8 @@ export class Subtree implements ProcessTree {
   }
 }
 
-/** What two looks at the process table may take on a busy machine. */
-const LOOKS_MS = 100;
+/** The time two scans may take on a busy machine. */
+const SCANS_MS = 100;
 
 type Key = Pick<TreeMember, "pid" | "startTime">;
 

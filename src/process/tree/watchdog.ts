@@ -1,12 +1,12 @@
-// Ends what a server has left when it dies without a word: for tiers in which the kernel does not.
+// Ends the trees of a server that has died, for tiers in which the kernel does not.
 //
-// One small shell program for a server. It is told of every tree, and waits for the end of its stdin, which comes when
-// the server is gone, however it died. Then it ends every tree it knows of: its control group, its group, and everybody
-// who carries its cookie or holds its liveness pipe, until nobody is found any more.
+// A watchdog is one small shell program per server. It receives every tree on its stdin and waits for the end of stdin,
+// which comes when the server is gone, however it died. Then it ends every tree it knows: its control group, its group,
+// and every process that carries its cookie or holds its liveness pipe, until none is found.
 //
 // Invariants
-// 1. A tree is known to the watchdog before its gate is opened.
-// 2. The watchdog is in a session of its own and has no cookie, so it neither dies with a tree nor ends itself.
+// 1. The watchdog knows a tree before the tree's gate is opened.
+// 2. The watchdog has its own session and no cookie, so it neither dies with a tree nor ends itself.
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
 import { ControlError } from "../../core/errors.ts";
@@ -15,22 +15,25 @@ import { SHELL } from "../launch/gate.ts";
 export interface Ward {
   /** The leader of its group. */
   readonly pid: number;
-  /** Of the leader. */
+  /** The leader's. */
   readonly startTime?: number;
   readonly cookie: string;
   readonly livenessLink: string | undefined;
   readonly cgroup: string | undefined;
 }
 
-/** How it looks for whom it has to end. */
+/** How the watchdog finds the processes to end. */
 export interface WatchdogKind {
-  /** Reads lines: `+ SLOT` and what `tell` says of a tree, `- SLOT`. At the end of them it ends those that are left. */
+  /**
+   * Reads lines: `+ SLOT` and the text of `describe` adds a tree, `- SLOT` removes it. At the end of input it ends the
+   * rest.
+   */
   readonly script: string;
-  readonly tell: (ward: Ward) => string;
+  readonly describe: (ward: Ward) => string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A watchdog that somebody kills is replaced so often. Whoever does it more often means it. */
+/** How often a watchdog that was killed is replaced. More kills than this are deliberate. */
 const RESTARTS_MAX = 100;
 
 export class Watchdog {
@@ -41,34 +44,34 @@ export class Watchdog {
   #restarts = 0;
   #closed = false;
 
-  constructor(onNotice: (text: string) => void, breed: WatchdogKind = PROC_BREED) {
+  constructor(onNotice: (text: string) => void, kind: WatchdogKind = PROC_WATCHDOG) {
     this.#onNotice = onNotice;
-    this.#kind = breed;
+    this.#kind = kind;
   }
 
-  /** Answers how it is told that the tree is gone. Throws if there is no watchdog, and none can be had. */
+  /** Returns a function that removes the tree again. Throws if no watchdog runs and none can be started. */
   watch(ward: Ward): () => void {
     if (this.#child === undefined) this.#begin();
     const free = this.#wards.indexOf(undefined);
     const slot = free < 0 ? this.#wards.length : free;
     this.#wards[slot] = ward;
-    this.#tell(slot, ward);
+    this.#send(slot, ward);
     return () => {
       this.#wards[slot] = undefined;
       this.#child?.stdin.write(`- ${slot}\n`);
     };
   }
 
-  /** No tree is left. */
+  /** Call when no tree is left. */
   close(): void {
     this.#closed = true;
     this.#child?.stdin.end();
   }
 
-  /** Also tells it of every tree there is: it may be a late one, whose predecessor could not be replaced at once. */
+  /** Also sends every current tree: its predecessor may have died without being replaced at once. */
   #begin(): void {
     this.#child = this.#start();
-    for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#tell(slot, ward);
+    for (const [slot, ward] of this.#wards.entries()) if (ward !== undefined) this.#send(slot, ward);
   }
 
   #start(): ChildProcess & { readonly stdin: Writable } {
@@ -79,12 +82,12 @@ export class Watchdog {
       stdio: ["pipe", "ignore", "ignore"],
     });
     child.on("error", () => undefined);
-    // Where no file was left for its pipe it has none at all, whatever the types of Node say.
+    // Without a free file descriptor for the pipe there is no stdin at all, contrary to Node's types.
     if (child.pid === undefined) {
-      throw new ControlError("not_started", "The watchdog, which ends processes should the server die, did not start.");
+      throw new ControlError("not_started", "The watchdog, which ends processes if the server dies, did not start.");
     }
     child.stdin.on("error", () => undefined);
-    // It must not keep a program alive that has nothing else to do.
+    // The watchdog must not keep an otherwise idle program alive.
     child.unref();
     if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
     child.once("exit", () => this.#lost());
@@ -97,8 +100,8 @@ export class Watchdog {
     this.#restarts += 1;
     const then = this.#isReplaced()
       ? "Another one was started."
-      : "The next process that starts brings another one; until then nobody would end those that go on now.";
-    this.#onNotice(`The watchdog, which ends processes should the server die, was killed. ${then}`);
+      : "None could be started; the next start of a process retries. Until then, processes survive a server crash.";
+    this.#onNotice(`The watchdog, which ends processes if the server dies, was killed. ${then}`);
   }
 
   #isReplaced(): boolean {
@@ -107,25 +110,25 @@ export class Watchdog {
       this.#begin();
       return true;
     } catch {
-      // The next tree tries again, and is not started without one.
+      // The next tree tries again, and is not started without a watchdog.
       return false;
     }
   }
 
-  #tell(slot: number, ward: Ward): void {
-    this.#child?.stdin.write(`+ ${slot} ${this.#kind.tell(ward)}\n`);
+  #send(slot: number, ward: Ward): void {
+    this.#child?.stdin.write(`+ ${slot} ${this.#kind.describe(ward)}\n`);
   }
 }
 
-/** Rounds of the watchdog until it gives up, some 20 ms each. What is left then, the next server finds. */
+/** Rounds before the watchdog gives up, some 20 ms each. The next server ends what is left then. */
 export const ROUNDS_MAX = 200;
 
-/** So many looks in a row must find nobody. More than elsewhere, because a look of a shell is slow. */
-export const EMPTY_LOOKS = 5;
+/** How many scans in a row must find no process. More than elsewhere, because a scan by a shell is slow. */
+export const WATCHDOG_EMPTY_SCANS = 5;
 
 /**
  * One line for each tree: slot, leader, cookie, liveness pipe, control group. The group is ended only if its leader
- * carries the cookie: then the number is proven to be that tree's.
+ * carries the cookie, which proves that the number is still that tree's.
  */
 const WATCHDOG = `
 trap '' TERM INT HUP QUIT PIPE
@@ -156,10 +159,10 @@ done
 lines=
 echo x | grep -q --line-buffered x && lines=--line-buffered
 empty=0 round=0
-while [ "$empty" -lt ${EMPTY_LOOKS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
-  # Killed as it is found: who hops from pid to pid is elsewhere when the look is over.
+while [ "$empty" -lt ${WATCHDOG_EMPTY_SCANS} ] && [ "$round" -lt ${ROUNDS_MAX} ]; do
+  # Killed as it is found: a process that hops from pid to pid is elsewhere when the scan is over.
   found=$({
-    # A process whose first thread has ended is passed over by cgroup.kill, and shows its environment in the others.
+    # A process whose first thread has ended is missed by cgroup.kill, and shows its environment in other threads.
     for cgroup in $cgroups; do sed 's:^:/proc/:' "$cgroup/cgroup.procs"; done
     grep -alF $lines $cookies /proc/[0-9]*/task/[0-9]*/environ
     [ -z "$links" ] || find /proc/[0-9]*/fd -maxdepth 1 -false $links
@@ -179,8 +182,8 @@ while [ "$slot" -lt "$max" ]; do
 done
 `;
 
-/** By /proc. */
-const PROC_BREED: WatchdogKind = {
+/** The watchdog over /proc. */
+const PROC_WATCHDOG: WatchdogKind = {
   script: WATCHDOG,
-  tell: ({ pid, cookie, livenessLink, cgroup }) => `${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}`,
+  describe: ({ pid, cookie, livenessLink, cgroup }) => `${pid} ${cookie} ${livenessLink ?? "-"} ${cgroup ?? "-"}`,
 };

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { HeldTree, LaunchPlan } from "../containment/containment.ts";
-import { yieldTo } from "./command-priority.ts";
+import type { HeldTree, LaunchPlan } from "./containment.ts";
+import { yieldTo } from "./cpu-share.ts";
 
 /** A number that no process can have. */
 const PID = 4_194_305;
@@ -11,7 +11,7 @@ const PID = 4_194_305;
 test.each([
   ["namespace", "4096"],
   ["cgroup", "4096"],
-  // Not killed at once, a storm with a large share outruns what kills it.
+  // Not killed at once: with a large share a storm would fork faster than it is killed.
   ["anchor", "102"],
   ["group", "102"],
 ] as const)("G40: a tree of tier %s has a share of %s once it is killed", (tier, expected) => {
@@ -20,11 +20,11 @@ test.each([
   const group = join(dir, "belay.share.proc_a.1.x");
   mkdirSync(group);
   for (const name of ["cpu.shares", "cgroup.procs"]) writeFileSync(join(group, name), "");
-  const told: string[] = [];
-  const tree = { pid: PID, force: () => told.push("forced") } as unknown as HeldTree;
+  const log: string[] = [];
+  const tree = { pid: PID, force: () => log.push("forced") } as unknown as HeldTree;
   const { held } = yieldTo(tree, { cookie: "proc_a.1:x" } as LaunchPlan, { tier, groups: { dir, version: 1 } });
   const share = (): string => readFileSync(join(group, "cpu.shares"), "utf8").slice(0, 4);
   expect(share()).toBe("102");
   held.force();
-  expect([share(), told]).toEqual([expected, ["forced"]]);
+  expect([share(), log]).toEqual([expected, ["forced"]]);
 });
