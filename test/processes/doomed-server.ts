@@ -1,4 +1,5 @@
-// A server that will be killed: it starts a tree for a call and one in the background, says when both are up, waits.
+// A server that will be killed: it starts one tree for a call and one in the background, prints when both run, and
+// waits.
 
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openBelay } from "../../src/sdk/belay.ts";

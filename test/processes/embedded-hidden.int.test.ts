@@ -1,5 +1,5 @@
-// What a command of an embedded Belay sees of the Belay that runs it: its store, and the tokens and the socket of a
-// server in front of it.
+// What a command of an embedded Belay can see of it: its store, and the tokens and the socket of a server in front of
+// it.
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
 
   test("G38: a command of an embedded Belay sees neither its store, nor tokens and sockets", async () => {
     const { belay, dir, notices } = await open();
-    // One before there is a server: what is hidden is looked up for each command.
+    // A command before any server exists: hidden paths are looked up for each command.
     expect(await output(belay, "cat belay.db 2>/dev/null")).toBe("");
     const tokens = join(dir, "tokens");
     const socket = join(dir, "run/belay.sock");
@@ -71,7 +71,7 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
     expect(notices).toContainEqual(expect.stringContaining("lies in the workspace"));
   });
 
-  test("G38: a link that commands can replace is reported, with the place that it leads to", async () => {
+  test("G38: a link that commands can replace is reported, with its target", async () => {
     const { belay, dir, notices } = await open("link");
     await output(belay, "true");
     const text = notices.find((notice) => notice.includes(`replace the link ${join(dir, "link")}`));
@@ -79,7 +79,7 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
     expect((await open()).notices).not.toContainEqual(expect.stringContaining("link"));
   });
 
-  test("G38: names of its store that are kept free from commands are free again when it is closed", async () => {
+  test("G38: names reserved for its store are free again after it is closed", async () => {
     const { belay, dir } = await open();
     await output(belay, "true");
     expect(existsSync(join(dir, "belay.db-journal"))).toBe(true);
@@ -88,7 +88,7 @@ describe.each(here().filter((one) => one === "bubblewrap" || one === "unshare"))
   });
 });
 
-/** Every file, by number: what was removed, replaced or renamed has another one. */
+/** Every file with its inode: a file that was replaced or renamed has another one. */
 const inodesOf = (dir: string): readonly (readonly [path: string, inode: number])[] =>
   readdirSync(dir, { recursive: true, encoding: "utf8" })
     .filter((path) => !path.startsWith("belay.db.processes/"))

@@ -1,5 +1,4 @@
-// What a command can do to the Belay that runs it, by mechanism: each attack is carried out, and comes to what is
-// documented.
+// Attacks of a command against the Belay that runs it, by mechanism: each has its documented result.
 import { describe, expect, test } from "vitest";
 import { ATTACKS, ENFORCEMENT } from "../../src/process/containment/attacks.ts";
 import { here } from "../fixtures/mechanisms-here.ts";

@@ -1,4 +1,4 @@
-// What a contained child cannot see, cannot hurt and cannot exhaust.
+// A contained child cannot see, harm or exhaust the server.
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -29,11 +29,11 @@ async function opened(processes: ProcessesOptions, use: (belay: Belay) => Promis
   }
 }
 
-interface Said extends ProcessResult {
+interface CommandResult extends ProcessResult {
   readonly text: string;
 }
 
-async function say(belay: Belay, command: CommandLine, options: StartOptions = {}): Promise<Said> {
+async function runCommand(belay: Belay, command: CommandLine, options: StartOptions = {}): Promise<CommandResult> {
   const session = await belay.createSession();
   const child = await session.processes.start(command, { feedback: "silent", ...options });
   const result = await child.wait();
@@ -42,11 +42,11 @@ async function say(belay: Belay, command: CommandLine, options: StartOptions = {
 }
 
 describe.each(mechanisms)("a child held by %s", (mechanism) => {
-  test("G35: inherits no secret, and is not asked anything", {
+  test("G35: inherits no secret, and is not prompted", {
     meta: { id: "G35/child-inherits-no-secret" },
   }, async () => {
     await opened({ mechanism }, async (belay) => {
-      const { text } = await say(belay, "env; cat");
+      const { text } = await runCommand(belay, "env; cat");
       expect(text).not.toContain(SECRET);
       expect(text).toMatch(/^PATH=/m);
       expect(text).toMatch(/^GIT_TERMINAL_PROMPT=0$/m);
@@ -54,10 +54,10 @@ describe.each(mechanisms)("a child held by %s", (mechanism) => {
     });
   });
 
-  test("G35: gets what is named, and nothing that merely looks like it", async () => {
+  test("G35: gets the named variables, and none with similar names", async () => {
     process.env.BELAY_TEST_COLOUR = "teal";
     await opened({ mechanism, env: { allow: ["BELAY_TEST_COLOUR"] } }, async (belay) => {
-      const { text } = await say(belay, "env", { env: { GREETING: "hello world" } });
+      const { text } = await runCommand(belay, "env", { env: { GREETING: "hello world" } });
       expect(text).toMatch(/^BELAY_TEST_COLOUR=teal$/m);
       expect(text).toMatch(/^GREETING=hello world$/m);
       expect(text).not.toContain(SECRET);
@@ -68,19 +68,19 @@ describe.each(mechanisms)("a child held by %s", (mechanism) => {
     meta: { id: "G23/open-pipe-delays-nothing" },
   }, async () => {
     await opened({ mechanism }, async (belay) => {
-      const { text, exit } = await say(belay, "(setsid sleep 600 &) ; echo done");
+      const { text, exit } = await runCommand(belay, "(setsid sleep 600 &) ; echo done");
       expect([text, exit]).toEqual(["done\n", { code: 0 }]);
     });
   });
 
-  test("inherits no file of the server, and one socket: what tells of its life", {
+  test("inherits no file of the server, and one socket: the liveness pipe", {
     meta: { id: "G38/no-inherited-files" },
   }, async () => {
     const secrets = join(dir, "held-open-by-the-server");
     writeFileSync(secrets, SECRET);
     const file = await open(secrets);
     await opened({ mechanism }, async (belay) => {
-      const { text } = await say(belay, "ls -l /proc/self/fd");
+      const { text } = await runCommand(belay, "ls -l /proc/self/fd");
       expect(text).not.toContain("held-open");
       expect(text.match(/socket:/g)).toHaveLength(1);
     });
@@ -90,14 +90,14 @@ describe.each(mechanisms)("a child held by %s", (mechanism) => {
 
 const contained = mechanisms.filter((one) => one === "bubblewrap" || one === "unshare");
 
-describe.each(contained)("a child in a namespace of its own, by %s", (mechanism) => {
+describe.each(contained)("a child in a namespace, by %s", (mechanism) => {
   test("G35: cannot read the server's environment, nor even see the server", {
     meta: { id: "G38/server-invisible-to-command" },
   }, async () => {
     await opened({ mechanism }, async (belay) => {
       const environs = `cat /proc/[0-9]*/environ /proc/${process.pid}/environ | tr '\\0' '\\n'`;
       const look = `${environs}; ls /proc | grep -c '^[0-9]'`;
-      const { text } = await say(belay, look);
+      const { text } = await runCommand(belay, look);
       expect(text).not.toContain(SECRET);
       expect(Number(text.trim().split("\n").at(-1))).toBeLessThan(12);
     });
@@ -105,12 +105,12 @@ describe.each(contained)("a child in a namespace of its own, by %s", (mechanism)
 
   test("G21: cannot signal the server", { meta: { id: "G38/command-cannot-signal-server" } }, async () => {
     await opened({ mechanism }, async (belay) => {
-      const { text } = await say(belay, `kill -0 ${process.pid} && echo reached; kill -9 -1; echo here`);
+      const { text } = await runCommand(belay, `kill -0 ${process.pid} && echo reached; kill -9 -1; echo here`);
       expect(text).not.toContain("reached");
     });
   });
 
-  test("a fork storm is contained: the machine can still start processes, and a cancel ends all of it", {
+  test("a fork storm is contained: other processes still start, and a cancel ends all of it", {
     meta: { id: "process/fork-storm-contained" },
   }, async () => {
     await opened({ mechanism, limits: { processesMax: 320 } }, async (belay) => {
@@ -118,7 +118,7 @@ describe.each(contained)("a child in a namespace of its own, by %s", (mechanism)
       const storm = "bomb() { sleep 600 & bomb; }; (bomb) 2>/dev/null; echo full; exec sleep 600";
       const child = await session.processes.start(storm, { feedback: "silent" });
       for await (const page of child.follow()) if (page.text.includes("full")) break;
-      const other = await say(belay, "echo fine");
+      const other = await runCommand(belay, "echo fine");
       expect(other.text).toBe("fine\n");
       const receipt = await belay.cancel(child.id);
       expect(receipt).toMatchObject({ ended: { kind: "settled", outcome: { kind: "cancelled" } } });
@@ -134,24 +134,24 @@ describe.runIf(mechanisms.includes("bubblewrap"))("the profile `workspace`", () 
     await opened(profile, async (belay) => {
       const write = (path: string): string => `(echo x > ${path}) 2>/dev/null && echo wrote ${path};`;
       const places = ["./file", "/tmp/file", "/etc/file", "/usr/file"];
-      expect((await say(belay, places.map(write).join(" "))).text).toBe("wrote ./file\nwrote /tmp/file\n");
+      expect((await runCommand(belay, places.map(write).join(" "))).text).toBe("wrote ./file\nwrote /tmp/file\n");
       expect(existsSync("/tmp/file")).toBe(false);
       expect(readFileSync(join(workspace, "file"), "utf8")).toBe("x\n");
     });
   });
 
-  test("has no network, and does not see what people keep secret", async () => {
+  test("has no network, and does not see the user's credentials", async () => {
     mkdirSync(join(homedir(), ".aws"), { recursive: true });
     const canary = join(homedir(), ".aws", `belay-canary-${process.pid}`);
     writeFileSync(canary, SECRET);
     try {
       await opened(profile, async (belay) => {
-        const { text } = await say(
+        const { text } = await runCommand(
           belay,
           `ls /sys/class/net /proc/net/dev; tail -n +3 /proc/net/dev | grep -v lo: ; cat ${canary}`,
         );
         expect(text).not.toContain(SECRET);
-        const { text: interfaces } = await say(belay, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '");
+        const { text: interfaces } = await runCommand(belay, "tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '");
         expect(interfaces).toBe("lo\n");
       });
     } finally {
@@ -171,14 +171,16 @@ describe.runIf(mechanisms.includes("bubblewrap"))("sockets in the profile `works
     ["AF_INET", 2, /^made$/],
   ])("G38: %s", async (_, family, expected) => {
     await opened({ mechanism: "bubblewrap", profile: "workspace" }, async (belay) => {
-      expect((await say(belay, asks(family))).text).toMatch(expected);
-      expect((await say(belay, "perl -e 'print syscall(425, 1, 0), \" $!\"'")).text).toContain("not implemented");
+      expect((await runCommand(belay, asks(family))).text).toMatch(expected);
+      expect((await runCommand(belay, "perl -e 'print syscall(425, 1, 0), \" $!\"'")).text).toContain(
+        "not implemented",
+      );
     });
   });
 });
 
-describe("where a command may begin", () => {
-  test("not outside of the workspace, by whatever name", {
+describe("the working directory of a command", () => {
+  test("must be inside the workspace, by whatever name", {
     meta: { id: "process/start-outside-workspace-refused" },
   }, async () => {
     mkdirSync(join(dir, "workspace-sibling"), { recursive: true });
@@ -189,7 +191,7 @@ describe("where a command may begin", () => {
         await expect(session.processes.start("pwd", { cwd })).rejects.toMatchObject({ code: "invalid" });
       }
       mkdirSync(join(workspace, "inside"), { recursive: true });
-      expect((await say(belay, "pwd -P", { cwd: "inside" })).text).toMatch(/\/workspace\/inside\n$/);
+      expect((await runCommand(belay, "pwd -P", { cwd: "inside" })).text).toMatch(/\/workspace\/inside\n$/);
     });
   });
 });
@@ -199,14 +201,16 @@ describe("limits", () => {
     meta: { id: "process/kernel-limits-enforced" },
   }, async () => {
     await opened({}, async (belay) => {
-      const big = await say(belay, "exec head -c 100000000 /dev/zero > big", { limits: { fileBytesMax: 1_000_000 } });
+      const big = await runCommand(belay, "exec head -c 100000000 /dev/zero > big", {
+        limits: { fileBytesMax: 1_000_000 },
+      });
       expect(big.exit).not.toEqual({ code: 0 });
-      const long = await say(belay, "exec sh -c 'while :; do :; done'", { limits: { cpuSecondsMax: 1 } });
+      const long = await runCommand(belay, "exec sh -c 'while :; do :; done'", { limits: { cpuSecondsMax: 1 } });
       expect(long.exit?.signal ?? long.exit?.code).not.toBe(0);
     });
   });
 
-  test("output beyond its limit is counted and not kept, but for its end", {
+  test("output beyond its limit is counted and not kept, except its end", {
     meta: { id: "G23/output-limit-exact-counts" },
   }, async () => {
     await opened({}, async (belay) => {
@@ -224,8 +228,8 @@ describe("limits", () => {
   });
 });
 
-describe("G20: a tier that is required", () => {
-  test("is refused where it is missing, with what is there and the exact fix", async () => {
+describe("G20: a required tier", () => {
+  test("is refused where it is missing, with the available tier and the exact fix", async () => {
     const refused = openBelay({
       agent: () => "done",
       store: ":memory:",
@@ -251,25 +255,25 @@ describe("G20: a tier that is required", () => {
   });
 });
 
-/** One whole test, where there is anything that can hide files. */
-describe.each(mechanisms.filter((one) => one === "bubblewrap"))("what is hidden from a child of %s", (mechanism) => {
-  test.each(["none", "contain", "workspace"] as const)("G35: it does not see in the profile %s", async (profile) => {
+/** A complete test, where a mechanism can hide files. */
+describe.each(mechanisms.filter((one) => one === "bubblewrap"))("paths hidden from a child of %s", (mechanism) => {
+  test.each(["none", "contain", "workspace"] as const)("G35: are not visible in the profile %s", async (profile) => {
     const token = join(dir, "token");
     const socket = join(dir, "belay.sock");
     const folder = join(dir, "audit");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "one"), SECRET);
     writeFileSync(token, SECRET);
-    const door = createServer().listen(socket);
-    await once(door, "listening");
+    const listener = createServer().listen(socket);
+    await once(listener, "listening");
     try {
       await opened({ mechanism, profile, hidden: [token, socket, folder, join(dir, "absent")] }, async (belay) => {
-        const probe = ["exec 2>/dev/null", `cat ${token}`, `ls ${folder}`, `test -S ${socket} && echo a door`];
-        const { text } = await say(belay, [...probe, "echo over"].join("; "));
+        const probe = ["exec 2>/dev/null", `cat ${token}`, `ls ${folder}`, `test -S ${socket} && echo a socket`];
+        const { text } = await runCommand(belay, [...probe, "echo over"].join("; "));
         expect(text).toBe("over\n");
       });
     } finally {
-      door.close();
+      listener.close();
     }
   });
 });

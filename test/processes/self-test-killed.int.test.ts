@@ -1,5 +1,5 @@
-// The server is killed with -9 while it tests what holds processes. Those trees are in no ledger, so the next start
-// does not find them: they have to end by themselves.
+// The server is killed with -9 during a self-test. Its trees are in no ledger, so the next start does not find them:
+// they must end by themselves.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { here } from "../fixtures/mechanisms-here.ts";
 import type { Moment } from "./doomed-self-test.ts";
 
-/** It takes milliseconds where the kernel does it, and some tenths of a second where a watchdog looks for everybody. */
+/** It takes milliseconds where the kernel does it, and some tenths of a second where a watchdog scans all processes. */
 const GONE_MS_MAX = 10_000;
 
 const MOMENTS: readonly Moment[] = ["gate", "stop", "server-killed"];
@@ -20,14 +20,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(workspace, { recursive: true, force: true }));
 
-/** Whoever works there, by its arguments: also who has shed its environment. Who is dead works nowhere. */
+/**
+ * The processes with this working directory, including those that have shed their environment. A dead process has none.
+ */
 function working(): readonly string[] {
   return readdirSync("/proc").flatMap((pid) => {
     try {
       if (!/^\d+$/.test(pid) || readlinkSync(`/proc/${pid}/cwd`) !== workspace) return [];
       return [`${pid}: ${readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").slice(0, 100)}`];
     } catch {
-      return []; // Gone meanwhile, or the kernel's own.
+      return []; // Gone meanwhile, or a kernel thread.
     }
   });
 }
@@ -42,15 +44,15 @@ async function killedAt(moment: Moment, tested: string): Promise<number> {
   return before;
 }
 
-describe.each([...here(), "ps", "nothing"])("G20: a self-test of %s that is cut off by kill -9", (tested) => {
-  test.each(MOMENTS)("leaves nobody behind, cut off at: %s", async (moment) => {
-    // The one that stands for the server, the leader, and who waits at the gate.
+describe.each([...here(), "ps", "nothing"])("G20: a self-test of %s that is killed with -9", (tested) => {
+  test.each(MOMENTS)("leaves no process behind, at moment: %s", async (moment) => {
+    // The simulated server, the leader, and the command at its gate.
     expect(await killedAt(moment, tested)).toBeGreaterThanOrEqual(3);
     await expect.poll(working, { timeout: GONE_MS_MAX }).toEqual([]);
   });
 });
 
-test("G20: a leader that hangs in a self-test that is cut off by kill -9 is not left behind either", async () => {
+test("G20: a leader that hangs in a self-test killed with -9 is not left behind either", async () => {
   expect(await killedAt("gate", "hanging")).toBe(2);
   await expect.poll(working, { timeout: GONE_MS_MAX }).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// The server is killed with -9 while it has trees. The kernel ends them with it, or the next start finds them.
+// The server is killed with -9 while it has trees. The kernel ends them with it, or the next start does.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A server with both trees up, killed. */
+/** Starts a server, and kills it when both trees run. */
 async function killed(file: string, marks: readonly [string, string], mechanism: Mechanism): Promise<void> {
   const script = join(import.meta.dirname, "doomed-server.ts");
   const server = spawn(process.execPath, [script, file, ...marks, mechanism], { stdio: ["ignore", "pipe", "inherit"] });
@@ -29,7 +29,7 @@ async function killed(file: string, marks: readonly [string, string], mechanism:
   await once(server, "exit");
 }
 
-/** What the model was told about processes, over all turns. */
+/** The notes about processes that the model received, over all turns. */
 const told: string[] = [];
 async function restarted(file: string): Promise<Belay> {
   told.length = 0;
@@ -42,16 +42,17 @@ async function restarted(file: string): Promise<Belay> {
   });
 }
 
-// In `group` a child that sheds its group, its session and its environment escapes: a documented leak, shown elsewhere.
+// In `group` a child that sheds its group, its session and its environment escapes: a documented leak with its own
+// test.
 for (const mechanism of here().filter((one) => one !== "group")) {
-  test(`G20, G22, G25: no tree is left after kill -9 of the server, the session is told: ${mechanism}`, {
+  test(`G20, G22, G25: no tree is left after kill -9 of the server, and the session gets a note: ${mechanism}`, {
     meta: { id: "G20/killed-server-leaves-no-tree" },
   }, async () => {
     const file = join(dir, "belay.db");
     const marks = [mark(), mark()] as const;
     await killed(file, marks, mechanism);
     const belay = await restarted(file);
-    // The start itself has ended whatever was left.
+    // The start itself has ended what was left.
     expect(marks.flatMap(marked)).toEqual([]);
     const session = belay.session("ses_doomed");
     for await (const event of session.events()) if (event.type === "run.settled") break;

@@ -1,4 +1,4 @@
-// Stops beside fork storms, in a separate program: this one is starved by them as the server is.
+// Stops beside fork storms, in a separate program: the storms starve this one as well as the server.
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { here } from "../fixtures/mechanisms-here.ts";
 const STORMS = 3;
 const SHELLS = 60;
 const UID = 23_457;
-/** By which a tree is dead after its cancel (G19). The program gives its trees a grace of half of it. */
+/** The time limit for a tree to be dead after its cancel (G19). The program gives its trees half of it as grace. */
 const DEAD_MS_MAX = 2_000;
 
 const folder = mkdtempSync(join(tmpdir(), "belay-storms-"));
@@ -24,7 +24,7 @@ interface Stopped {
   readonly stormsMs: readonly number[];
 }
 
-/** Throws if a stop does not settle, a process escapes, or the program takes longer than it may. */
+/** Throws if a stop does not settle, a process escapes, or the program exceeds its timeout. */
 function stormy(mechanism: Mechanism | "best", rounds: number, uid?: number): Stopped {
   const dir = join(folder, `${mechanism}-${uid ?? "root"}`);
   mkdirSync(dir, { mode: 0o700 });
@@ -40,7 +40,7 @@ function stormy(mechanism: Mechanism | "best", rounds: number, uid?: number): St
 const { root, programs } = lookAtMachine();
 const isShielded = !sharesBySession() || findCpuGroups() !== undefined;
 
-// In tier `cgroup` every process of the machine is looked at once more before a tree is said to be dead.
+// In tier `cgroup` all processes of the machine are scanned once more before a tree is reported dead.
 const IN_TIME: readonly Mechanism[] = ["bubblewrap", "unshare", "anchor"];
 
 describe.skipIf(!root || !isShielded)("G19, G40: beside three fork storms (as root)", { timeout: 100_000 }, () => {
@@ -68,9 +68,9 @@ const isReadable = (): boolean => {
   }
 };
 
-// Where the kernel shares the processor by session, only root can keep a share for the server; doctor says so.
+// Where the kernel divides the processor by session, only root can keep a share for the server; `doctor` reports that.
 test.skipIf(!root || programs.setpriv === undefined || !isReadable())(
-  "G19: beside three fork storms every stop of an ordinary user is carried out, however long it takes",
+  "G19: beside three fork storms every stop of an ordinary user is carried out, without a time limit",
   { timeout: 100_000 },
   () => {
     const { quietMs, stormsMs } = stormy("best", 1, UID);

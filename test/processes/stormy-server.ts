@@ -1,5 +1,5 @@
 // A Belay beside fork storms: cancels a quiet tree again and again, then the storms themselves, and prints how long
-// each took from the cancel to its settlement, as JSON. Ends itself if that takes too long.
+// each took from the cancel to its settlement, as JSON. Exits if that takes too long.
 import { join } from "node:path";
 import type { ProcessHandle } from "../../src/engine/process/process-handle.ts";
 import { MECHANISMS } from "../../src/process/containment/mechanisms.ts";
@@ -41,7 +41,7 @@ async function stopMs(child: ProcessHandle): Promise<number> {
 const blowing = await Promise.all(Array.from({ length: Number(storms) }, () => upAndRunning(stormOf(Number(shells)))));
 const quietMs: number[] = [];
 for (let round = 0; round < Number(rounds); round += 1) {
-  // It ignores the polite signal, so that the end of its grace period has to be carried out in time as well.
+  // It ignores SIGTERM, so the end of its grace must be carried out in time as well.
   quietMs.push(await stopMs(await upAndRunning("trap '' TERM; (trap '' TERM; sleep 600) & echo up; wait; wait")));
 }
 const stormsMs = await Promise.all(blowing.map(stopMs));

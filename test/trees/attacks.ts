@@ -1,5 +1,5 @@
-// Carries out what `src/process/containment/attacks.ts` lists, with one mechanism, and reports what came of each
-// attack.
+// Carries out the attacks of `src/process/containment/attacks.ts` against one mechanism, and returns the result of
+// each.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -25,13 +25,13 @@ import { type OpenSpawner, openSpawner } from "../../src/process/spawner.ts";
 import { systemClock } from "../../src/system/system-clock.ts";
 import { CLOSES, MOVES, markOf, survivorsOf, THREADS } from "./shapes.ts";
 
-/** The descriptor under which `inherited-descriptor.ts` is given the root directory. */
+/** The descriptor on which `inherited-descriptor.ts` inherits the root directory. */
 export const INHERITED_FD = 20;
 
 let count = (process.pid % 10_000) * 10_000 + 5_000;
 
-/** A data directory with a secret in it, and what an attacker needs to know. */
-class Ground {
+/** A data directory with a secret in it, and the paths that an attacker needs. */
+class Target {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), "belay-attacks-")));
   readonly account = join(this.base, "account");
   readonly data = join(this.account, ".local/state/belay");
@@ -81,7 +81,7 @@ class Ground {
   }
 }
 
-async function heard(child: Child, words: string): Promise<void> {
+async function printed(child: Child, words: string): Promise<void> {
   let text = "";
   for await (const page of child.output.follow()) {
     text += page.text;
@@ -89,12 +89,12 @@ async function heard(child: Child, words: string): Promise<void> {
   }
 }
 
-/** Starts it, stops it once it is up, and looks who is left. */
-async function outlives(ground: Ground, command: (mark: string) => string): Promise<Enforcement> {
+/** Starts the command, stops it once it is up, and looks for survivors. */
+async function outlives(target: Target, command: (mark: string) => string): Promise<Enforcement> {
   count += 1;
   const mark = markOf(count);
-  const child = await ground.start(command(mark));
-  await heard(child, "up");
+  const child = await target.start(command(mark));
+  await printed(child, "up");
   child.stop(0);
   const { escaped } = await child.ended;
   const left = survivorsOf(mark);
@@ -111,21 +111,21 @@ const killing = (mark: string): string =>
 
 const CONFIG = "export default {};\n";
 
-/** What would uncover a path that is covered by a mount, or reach what is below by another way. */
+/** Attempts to uncover a path that is covered by a mount, or to reach the files below it another way. */
 const UNCOVERS = (path: string, token: string): string =>
   `umount -l ${path}; umount -R ${path}; cat ${token} /proc/1/root/${token}; nsenter -t 1 -m cat ${token}; ` +
   `unshare -Urm sh -c "umount ${path}; cat ${token}"`;
 
-const CARRIED_OUT: Readonly<Record<Attack, (ground: Ground) => Promise<Enforcement>>> = {
-  "data-directory": async (ground) => {
-    const { data, state, token } = ground;
-    await ground.run("echo WORDS", "ses_neighbour");
-    const said = await ground.run(
+const CARRIED_OUT: Readonly<Record<Attack, (target: Target) => Promise<Enforcement>>> = {
+  "data-directory": async (target) => {
+    const { data, state, token } = target;
+    await target.run("echo WORDS", "ses_neighbour");
+    const output = await target.run(
       `cat ${token}; echo "sees $(ls -A ${data})"; grep -rq WORDS ${state}/output && echo SECRET; ` +
         `(cd ${data} && echo x > tokens.json.new); echo x > ${state}/ledger/forged.json; ` +
         `for file in ${state}/output/*/*; do echo x > $file; done; ${UNCOVERS(data, token)}`,
     );
-    const seen = said.includes("SECRET") || !/^sees $/m.test(said);
+    const seen = output.includes("SECRET") || !/^sees $/m.test(output);
     const changed = [join(data, "tokens.json.new"), join(state, "ledger/forged.json")].some(
       (path) => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
     );
@@ -135,11 +135,11 @@ const CARRIED_OUT: Readonly<Record<Attack, (ground: Ground) => Promise<Enforceme
     const forged = !outputs.some((text) => text.includes("WORDS"));
     return seen || changed || forged ? "cannot enforce" : "not visible";
   },
-  "renamed-directory": async (ground) => {
-    const { data, base } = ground;
+  "renamed-directory": async (target) => {
+    const { data, base } = target;
     for (let path = data; path !== base; path = dirname(path)) {
       const { ino } = lstatSync(path);
-      await ground.run(`mv ${path} ${path}.old && mkdir ${path}`);
+      await target.run(`mv ${path} ${path}.old && mkdir ${path}`);
       if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) continue;
       rmSync(path, { recursive: true, force: true });
       renameSync(`${path}.old`, path);
@@ -147,13 +147,13 @@ const CARRIED_OUT: Readonly<Record<Attack, (ground: Ground) => Promise<Enforceme
     }
     return "refused";
   },
-  "rotated-token": async (ground) => {
-    const { token, workspace } = ground;
+  "rotated-token": async (target) => {
+    const { token, workspace } = target;
     const rotated = join(workspace, "rotated");
-    const child = await ground.start(
+    const child = await target.start(
       `echo up; until [ -e ${rotated} ]; do cat ${token}; sleep 0.01; done 2>/dev/null; cat ${token}`,
     );
-    await heard(child, "up");
+    await printed(child, "up");
     writeFileSync(`${token}.new`, "ROTATED");
     renameSync(`${token}.new`, token);
     writeFileSync(rotated, "");
@@ -169,26 +169,26 @@ const CARRIED_OUT: Readonly<Record<Attack, (ground: Ground) => Promise<Enforceme
       stdio: ["ignore", "pipe", "inherit", ...others, root],
     });
     closeSync(root);
-    let said = "";
+    let output = "";
     server.stdout?.on("data", (data: Buffer) => {
-      said += data.toString();
+      output += data.toString();
     });
     await once(server, "close");
-    if (!said.includes("asked")) throw new Error(`The server with an inherited descriptor failed: ${said}`);
-    return said.includes("found it") ? "cannot enforce" : "not visible";
+    if (!output.includes("asked")) throw new Error(`The server with an inherited descriptor failed: ${output}`);
+    return output.includes("found it") ? "cannot enforce" : "not visible";
   },
-  "next-start": async (ground) => {
-    const best = await openBest(ground);
+  "next-start": async (target) => {
+    const best = await openBest(target);
     const forged = { results: { [best]: { kind: "failed", why: "x" }, group: { kind: "passed" } } };
     for (const name of ["containment.json", "last-mechanism"])
-      await ground.run(`echo '${JSON.stringify(forged)}' > ${ground.state}/${name}`);
-    return (await openBest(ground)) === best ? "refused" : "cannot enforce";
+      await target.run(`echo '${JSON.stringify(forged)}' > ${target.state}/${name}`);
+    return (await openBest(target)) === best ? "refused" : "cannot enforce";
   },
-  configuration: async (ground) => {
-    const { config } = ground;
+  configuration: async (target) => {
+    const { config } = target;
     const { ino } = lstatSync(config);
     const dir = dirname(config);
-    await ground.run(
+    await target.run(
       `echo evil >> ${config}; mv ${config} ${config}.old; rm -f ${config}; echo evil > ${dir}/x; ` +
         `mv -f ${dir}/x ${config}; mv ${dir} ${dir}.old && cp -r ${dir}.old ${dir}; umount ${config}; ` +
         `unshare -Urm umount ${config}; echo evil >> ${config}`,
@@ -196,49 +196,49 @@ const CARRIED_OUT: Readonly<Record<Attack, (ground: Ground) => Promise<Enforceme
     const kept = lstatSync(config, { throwIfNoEntry: false })?.ino === ino && readFileSync(config, "utf8") === CONFIG;
     return kept ? "refused" : "cannot enforce";
   },
-  socket: async (ground) => {
-    const socket = join(ground.data, "belay.sock");
+  socket: async (target) => {
+    const socket = join(target.data, "belay.sock");
     let reached = false;
     const server = createServer((connection) => {
       reached = true;
       connection.destroy();
     }).listen(socket);
     await once(server, "listening");
-    await ground.run(`perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => "${socket}") or die'`);
+    await target.run(`perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Peer => "${socket}") or die'`);
     server.close();
     await once(server, "close");
     return reached ? "cannot enforce" : "not visible";
   },
-  "server-process": async (ground) => {
+  "server-process": async (target) => {
     const { pid } = process;
-    // The signal opens the debugger of this program: it is sent only if there is nothing to send it to.
-    const said = await ground.run(
+    // SIGUSR1 opens the debugger of this program, so it is sent only if the signal 0 fails.
+    const output = await target.run(
       `if kill -0 ${pid} || kill -USR1 ${pid}; then echo reached; fi; cat /proc/${pid}/environ`,
     );
-    return /reached|PATH=/.test(said) ? "cannot enforce" : "not visible";
+    return /reached|PATH=/.test(output) ? "cannot enforce" : "not visible";
   },
-  "leader-exited": (ground) => outlives(ground, (mark) => `${THREADS(mark)} & wait`),
-  "left-cgroup": (ground) => outlives(ground, (mark) => `${MOVES}; ${shedding(mark)}; sleep ${mark}`),
-  "killed-leader": (ground) => outlives(ground, killing),
-  "left-and-killed": (ground) => outlives(ground, (mark) => `${MOVES}; ${killing(mark)}`),
+  "leader-exited": (target) => outlives(target, (mark) => `${THREADS(mark)} & wait`),
+  "left-cgroup": (target) => outlives(target, (mark) => `${MOVES}; ${shedding(mark)}; sleep ${mark}`),
+  "killed-leader": (target) => outlives(target, killing),
+  "left-and-killed": (target) => outlives(target, (mark) => `${MOVES}; ${killing(mark)}`),
 };
 
-async function openBest({ state: dir, workspace, data }: Ground): Promise<Mechanism> {
+async function openBest({ state: dir, workspace, data }: Target): Promise<Mechanism> {
   const spawner = await openSpawner({ dir, workspace, hidden: [data], clock: systemClock });
   await spawner.close();
   return spawner.mechanism;
 }
 
 export async function carryOut(attack: Attack, mechanism: Mechanism, profile: Profile): Promise<Enforcement> {
-  const ground = await new Ground(mechanism, profile).open();
+  const target = await new Target(mechanism, profile).open();
   try {
-    return await CARRIED_OUT[attack](ground);
+    return await CARRIED_OUT[attack](target);
   } finally {
-    await ground.close();
+    await target.close();
   }
 }
 
-/** The profiles in which a mechanism is attacked: all that it has. */
+/** The profiles in which a mechanism is attacked: all that it supports. */
 export const PROFILES: Readonly<Record<Mechanism, readonly Profile[]>> = {
   bubblewrap: ["none", "contain", "workspace"],
   unshare: ["none", "contain"],

@@ -1,4 +1,4 @@
-// The same trees without Belay: what the kernel itself takes to end them, as a measure for what we add.
+// The same trees without Belay: the kernel's own time to end them, for comparison.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { childrenOf, identityOf, presenceOf } from "../../src/process/tree/proc.
 import { percentile } from "./figures.ts";
 import { markOf, SHAPES } from "./shapes.ts";
 
-/** Until what holds a tree without us has surely got round to it. */
+/** Long enough for bubblewrap to finish its setup. */
 const SETTLE_MS = 20;
 
 export interface BareKill {
@@ -35,13 +35,13 @@ async function killOne(bwrap: string, command: string): Promise<number> {
   const child = spawn(bwrap, args, { detached: true, stdio: ["ignore", "pipe", "ignore"] });
   const closed = once(child, "close");
   await once(child.stdout, "data");
-  // Without a gate a command may speak before the kernel was told to end it with its leader, and would be left.
+  // Without a gate a command may print before the kernel knows to end it with its leader, and would survive.
   await pause(SETTLE_MS);
   const first = identityOf(childrenOf(child.pid ?? 0)[0] ?? 0);
   const began = performance.now();
   child.kill("SIGKILL");
   await closed;
-  // The pipe ends before the last of them is gone, and the first process of a namespace goes last.
+  // The pipe closes before the last of them is gone; the first process of a namespace is the last.
   while (first !== undefined && presenceOf(first) !== "gone") await new Promise((resolve) => setImmediate(resolve));
   return performance.now() - began;
 }

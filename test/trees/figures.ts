@@ -1,25 +1,25 @@
-// Figures of a run of the suite: how many trees, who survived, how long it took.
+// Figures of a run of the suite: the number of trees, the survivors, the times.
 import type { Mechanism, Tier } from "../../src/ports/spawner.ts";
 
 export interface Figures {
   readonly tier: Tier;
   readonly trees: number;
   readonly shapes: number;
-  /** Processes that were alive when their tree was said to be dead, beyond what is documented. */
+  /** Processes that were alive when their tree was reported ended, beyond the documented ones. */
   readonly survivors: number;
-  /** From the stop to the verified end of all: a kill for shapes that ignore the polite signal, else that signal. */
+  /** From the stop to the verified end: by SIGKILL for shapes that ignore SIGTERM, else by SIGTERM. */
   readonly cancelToDeadP50Ms: number | undefined;
   readonly cancelToDeadP99Ms: number | undefined;
-  /** The same for those that were killed at once. Undefined, and left out: there was none. */
+  /** The same for trees that were killed at once. Undefined, and omitted: there was none. */
   readonly forcedP50Ms: number | undefined;
   readonly forcedP99Ms: number | undefined;
-  /** Those of a killed server that only the next one has found and ended, of `survivors` none. */
+  /** Processes of a killed server that only the next one has ended; not included in `survivors`. */
   readonly endedAtNextStart: number | undefined;
-  /** What survives by design, by shape, and why. */
+  /** Documented survivors, by shape, with the reason. */
   readonly documentedLeaks: Readonly<Record<string, string>>;
-  /** Survivors beyond that, by shape. */
+  /** Other survivors, by shape. */
   readonly survived: Readonly<Record<string, number>>;
-  /** What went wrong otherwise. */
+  /** Other failures. */
   readonly troubles: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export function summarise(tier: Tier, results: readonly TreeResult[]): Figures {
   };
 }
 
-/** Undefined, and left out: it was not looked at. */
+/** Undefined, and omitted: not measured. */
 function sumOf(counts: readonly (number | undefined)[]): number | undefined {
   const known = counts.filter((count) => count !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);
@@ -70,7 +70,7 @@ function survivedBy(results: readonly TreeResult[]): ReadonlyMap<string, number>
   return by;
 }
 
-/** The whole suite in one object: the best mechanism's figures on top, all of them below. */
+/** The whole suite in one object: the figures of the best mechanism at the top, all of them below. */
 export function report(
   all: ReadonlyMap<Mechanism, Figures>,
   about: { readonly seed: number; readonly parentKill: boolean },

@@ -1,4 +1,4 @@
-// A server that has inherited the root directory as a file descriptor, and whose command looks for it.
+// A server that has inherited the root directory as a file descriptor, and whose command tries to use it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

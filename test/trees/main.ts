@@ -1,16 +1,16 @@
-// Starts trees that do not want to die, ends them, and counts who is left. `npm run trees -- --rounds 100`
+// Starts trees that resist being killed, ends them, and counts survivors. `npm run trees -- --rounds 100`
 //
 //   --rounds N       rounds of all shapes, per mechanism (default 3)
-//   --parent-kill    the trees belong to a server of their own, which is killed with SIGKILL; survivors after 2 s count
+//   --parent-kill    the trees belong to a separate server, which is killed with SIGKILL; survivors after 2 s count
 //   --mechanism M    only this one: bubblewrap, unshare, cgroup, anchor, group
 //   --tier T         only those of this tier: namespace, cgroup, anchor, group
-//   --concurrency N  trees at once (default 1: then nothing else holds up what is measured)
+//   --concurrency N  trees at once (default 1, so that no other tree delays the measured one)
 //   --seed S         the order of the shapes (default 1)
-//   --force          kills every shape at once, also those that would listen
-//   --attacks        also attacks the server from inside, and prints what came of it by mechanism
+//   --force          kills every shape at once, even those that would react to SIGTERM
+//   --attacks        also attacks the server from inside, and prints the results by mechanism
 //   --json           the last line is one object
 //
-// Exits with 1 if anybody survived who is not documented to.
+// Exits with 1 if an undocumented process survived.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,13 +52,13 @@ const shown = process.stderr.isTTY === true;
 let marks = (process.pid % 10_000) * 10_000;
 
 const wanted = await mechanismsHere();
-if (wanted.length === 0) refuse("None of the mechanisms asked for works here: belay doctor says which do.");
+if (wanted.length === 0) refuse("None of the requested mechanisms works here: run belay doctor for those that do.");
 const all = new Map<Mechanism, Figures>();
 for (const { mechanism, tier } of wanted) {
   const results = values["parent-kill"] ? await killParents(mechanism) : await stopTrees(mechanism);
   const figures = summarise(tier, results);
   all.set(mechanism, figures);
-  tell(mechanism, figures);
+  print(mechanism, figures);
 }
 const bare = await measureBareKill();
 const attacks = values.attacks ? await attackAll() : {};
@@ -83,7 +83,7 @@ async function mechanismsHere(): Promise<readonly { readonly mechanism: Mechanis
   );
 }
 
-/** A result that is not the documented one fails the suite. */
+/** A result that differs from the documented one fails the suite. */
 async function attackAll(): Promise<object> {
   const rows: Partial<Record<Attack, Partial<Record<Mechanism, Enforcement>>>> = {};
   for (const attack of ATTACK_NAMES) {
@@ -93,7 +93,7 @@ async function attackAll(): Promise<object> {
       const result = await carryOut(attack, mechanism, profile);
       const expected = ENFORCEMENT[attack][mechanism];
       const isExpected = result === expected;
-      // One profile that is not as documented is the result of the mechanism.
+      // One profile with another result is the result of the mechanism.
       if (!isExpected || rows[attack]?.[mechanism] === undefined)
         rows[attack] = { ...rows[attack], [mechanism]: result };
       if (!isExpected) process.exitCode = 1;
@@ -105,7 +105,7 @@ async function attackAll(): Promise<object> {
   return { attacks: rows };
 }
 
-/** Only where it can be compared: the same mechanism, the same trees, all of them killed. */
+/** Only where it is comparable: the same mechanism, the same trees, all of them killed. */
 async function measureBareKill(): Promise<object> {
   const { bwrap } = lookAtMachine().programs;
   if (bwrap === undefined || !values.force || values["parent-kill"] || !all.has("bubblewrap")) return {};
@@ -150,13 +150,13 @@ async function stopTree(spawner: OpenSpawner, shape: Shape): Promise<TreeResult>
   const survivors = survivorsOf(mark);
   kill(survivors);
   const { head } = child.output.excerpt();
-  // Who has killed what held it is reported as unsure, and has to be.
+  // A tree that has killed its leader must be reported as unverified.
   const isUnsure = shape.unsure?.includes(spawner.mechanism) === true;
   const unexpected = isUnsure === end.escaped.length > 0 ? [] : [`escaped: ${end.escaped.join(" ")}`];
   const unsaid = forced ? [] : (shape.says ?? []).filter((words) => !head.includes(words));
   return {
     ...{ shape: shape.name, forced, survivors: survivors.length, leak: shape.leaks?.[spawner.mechanism] },
-    // What ends by itself was not cancelled.
+    // A tree that ends by itself was not cancelled.
     ms: shape.end === "alone" ? undefined : ms,
     trouble:
       unsaid.length + unexpected.length > 0
@@ -197,7 +197,7 @@ async function killParent(mechanism: Mechanism): Promise<readonly TreeResult[]> 
     await pause(5);
     alive = marked(trees.map(({ mark }) => mark));
   }
-  // Who was faster than the watchdog is the next server's to find.
+  // Processes that were faster than the watchdog are left to the next server.
   const unfound = alive;
   if (alive.size > 0) {
     const next = await openSpawner({ dir, workspace: dir, clock: systemClock, mechanism });
@@ -248,7 +248,7 @@ function shuffled(shapes: readonly Shape[]): Shape[] {
   return mixed;
 }
 
-function tell(mechanism: Mechanism, figures: Figures): void {
+function print(mechanism: Mechanism, figures: Figures): void {
   progress("");
   const { trees, survivors, cancelToDeadP50Ms, cancelToDeadP99Ms, documentedLeaks, troubles } = figures;
   const what = values["parent-kill"] ? "server killed → dead" : "cancel → dead";

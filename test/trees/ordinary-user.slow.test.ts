@@ -1,5 +1,5 @@
-// The same trees and attacks, as a user without any rights: what holds then was made in a namespace of users. There is
-// a mount below a directory that is protected, as on machines with network or container file systems.
+// The same trees and attacks, as a user without privileges, so that all namespaces are made in a user namespace. There
+// is a mount below a protected directory, as on machines with network or container file systems.
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const { root, programs } = lookAtMachine();
 
 test.skipIf(!root || programs.unshare === undefined || programs.setpriv === undefined)(
-  "G19, G38: an ordinary user's trees all die, and attacks come to what is documented (where root may change)",
+  "G19, G38: an ordinary user's trees all die, and attacks have the documented results (where root may change)",
   { timeout: 240_000 },
   () => {
     const below = join(folder, "mounted");

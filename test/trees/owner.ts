@@ -1,6 +1,6 @@
-// Stands for a server: owns trees of every shape, says when all of them are there, and waits to be killed.
-// Arguments: a state directory, a mechanism, the number of the first mark, and which shapes: `all`, or those that are
-// `marked` by a cookie throughout, or those of them that `ps` finds, in place of /proc.
+// Simulates a server: owns trees of every shape, prints when all of them run, and waits to be killed. Arguments: a
+// state directory, a mechanism, the number of the first mark, and which shapes: `all`, those `marked` by a cookie
+// throughout, or those that `ps` finds, instead of /proc.
 
 import type { Mechanism } from "../../src/ports/spawner.ts";
 import { openSpawner } from "../../src/process/spawner.ts";
@@ -18,7 +18,7 @@ const shapes = SHAPES.map((shape, index) => ({ shape, mark: markOf(Number(first)
 
 await Promise.all(
   shapes
-    // What ends by itself is nobody's to leave behind.
+    // A tree that ends by itself cannot be left behind.
     .filter(({ shape }) => shape.end !== "alone" && !(which === "marked" && shape.bare))
     .filter(({ shape }) => which !== "ps" || ESCAPES_PS[shape.name] === undefined)
     .map(async ({ shape, mark, index }) => {
@@ -28,5 +28,5 @@ await Promise.all(
     }),
 );
 process.stdout.write("up\n");
-// Until somebody kills it.
+// Until it is killed.
 setInterval(() => undefined, 1_000);

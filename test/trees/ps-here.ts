@@ -1,4 +1,4 @@
-// Processes as a Mac would see them, on this machine: with `ps` alone, without /proc.
+// The process table of a Mac, on this machine: `ps` alone, without /proc.
 
 import { findProgram } from "../../src/process/launch/program-lookup.ts";
 import { PsProcessTable } from "../../src/process/tree/ps-process-table.ts";

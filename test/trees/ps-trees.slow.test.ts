@@ -1,4 +1,4 @@
-// The tier that macOS gets, exercised on Linux: process groups and `ps`, and nothing of /proc.
+// The tier for macOS, tested on Linux: process groups and `ps`, without /proc.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ async function up(child: Child): Promise<void> {
   for await (const page of child.output.follow()) if (page.text.includes("up")) return;
 }
 
-describe("trees seen with ps", () => {
+describe("trees listed with ps", () => {
   let spawner: OpenSpawner;
   let mark: string;
 
@@ -42,26 +42,26 @@ describe("trees seen with ps", () => {
     const child = await spawner.spawn({ id, sessionId: "ses_ps", command: shape.command(mark) });
     await up(child);
     if (shape.end !== "alone") child.stop(shape.end === "forced" ? 0 : undefined);
-    return { end: await child.ended, said: child.output.excerpt().head, survivors: survivorsOf(mark).length };
+    return { end: await child.ended, output: child.output.excerpt().head, survivors: survivorsOf(mark).length };
   }
 
-  test("are held by the last tier, and by nothing else", () => {
+  test("are held by the last tier, and no other", () => {
     expect([spawner.tier, spawner.mechanism]).toEqual(["group", "group"]);
   });
 
   test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === undefined))(
-    "G19: nobody survives: $name",
+    "G19: no process survives: $name",
     async (shape) => {
-      const { end, said, survivors } = await stopped(shape);
+      const { end, output, survivors } = await stopped(shape);
       expect(survivors).toBe(0);
       expect(end.escaped).toEqual([]);
-      for (const words of shape.says ?? []) expect(said).toContain(words);
+      for (const words of shape.says ?? []) expect(output).toContain(words);
     },
   );
 
-  // Where they are documented to survive, they must: otherwise the page that says so is wrong.
+  // Where survivors are documented there must be some: otherwise the documentation is wrong.
   test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === "unmarked"))(
-    "who has shed its environment escapes, and that is told: $name",
+    "a process that has shed its environment escapes, and is reported: $name",
     async (shape) => {
       const { end, survivors } = await stopped(shape);
       expect(survivors).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ describe("trees seen with ps", () => {
   );
 
   test.each(SHAPES.filter(({ name }) => ESCAPES_PS[name] === "unnoticed"))(
-    "who has also closed all files escapes unnoticed: $name",
+    "a process that has also closed all files escapes without a report: $name",
     async (shape) => {
       const { end, survivors } = await stopped(shape);
       expect(survivors).toBeGreaterThan(0);
@@ -78,12 +78,12 @@ describe("trees seen with ps", () => {
     },
   );
 
-  test("what a command left behind is ended with it, and counted", async () => {
+  test("processes that a command left behind are ended with it, and counted", async () => {
     const child = await spawner.spawn({ id: "proc_ps.1", sessionId: "ses_ps", command: "sleep 8000301 & exit 3" });
     expect(await child.ended).toMatchObject({ code: 3, left: 1, escaped: [], stopped: false });
   });
 
-  test("a terminal is refused, because nobody has tried one", async () => {
+  test("a terminal is refused, because it is untested", async () => {
     const terminal = { columns: 80, rows: 24 };
     const asked = spawner.spawn({ id: "proc_ps.2", sessionId: "ses_ps", command: "true", terminal });
     await expect(asked).rejects.toMatchObject({ code: "not_started" });
@@ -103,7 +103,7 @@ describe("a server that is killed", () => {
     return all;
   }
 
-  test("G20: leaves nobody once the next one has opened, seen with ps", { timeout: 60_000 }, async () => {
+  test("G20: leaves no process once the next one has opened, listed with ps", { timeout: 60_000 }, async () => {
     const dir = join(home, "killed");
     const all = await killedServer(dir, marks + 1_000);
     const next = await open(dir);
@@ -116,7 +116,7 @@ describe("a server that is killed", () => {
     await next.close();
   });
 
-  test("G20: leaves nobody also if no other opens: its watchdog sees to it", { timeout: 60_000 }, async () => {
+  test("G20: leaves no process even if no other opens: its watchdog ends them", { timeout: 60_000 }, async () => {
     const all = await killedServer(join(home, "watched"), marks + 2_000);
     while (marked(all).size > 0) await new Promise((resolve) => setImmediate(resolve));
     expect(marked(all).size).toBe(0);

@@ -15,12 +15,12 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 describe("a server that is killed", () => {
   test.each(here())(
-    "G20: leaves nobody once the next one has opened, held by %s",
+    "G20: leaves no process once the next one has opened, held by %s",
     { timeout: 60_000, meta: { id: "G20/next-start-sweeps-trees" } },
     async (mechanism) => {
       first += SHAPES.length;
       const dir = join(home, mechanism);
-      // A tier that knows a tree by its marks alone is asked for those that keep them.
+      // A tier that knows a tree by its marks alone is tested only with shapes that keep them.
       const which = mechanism === "group" ? "marked" : "all";
       const args = [join(import.meta.dirname, "owner.ts"), dir, mechanism, String(first), which];
       const owner = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });

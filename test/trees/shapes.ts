@@ -1,29 +1,29 @@
-// Trees that do not want to die, as data: what they are, and where they are known to get away.
+// Trees that resist being killed, as data: their commands, and where they are known to escape.
 //
-// Every process of a tree has the tree's mark in its arguments. So survivors can be found without asking any of the
-// means that were to end them.
+// Every process of a tree has the tree's mark in its arguments. So survivors are found independently of the mechanisms
+// under test.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Mechanism } from "../../src/ports/spawner.ts";
 
 export interface Shape {
   readonly name: string;
-  /** For `sh -c`. Says `up` when everybody it is about is there. */
+  /** For `sh -c`. Prints `up` when the processes that matter are running. */
   readonly command: (mark: string) => string;
-  /** `asked`: its command dies of a polite signal. `forced`: it has to be killed. `alone`: it ends by itself. */
+  /** `asked`: its command dies of SIGTERM. `forced`: it must be killed. `alone`: it ends by itself. */
   readonly end: "asked" | "forced" | "alone";
-  /** Somebody of it has an empty environment, and so no cookie to be found by in a later life. */
+  /** A process of it has an empty environment, and so no cookie for a later server to find. */
   readonly bare?: true;
-  /** Where it kills what holds it, so that its end is reported as not verified. */
+  /** Mechanisms whose leader it kills, so that its end is reported as not verified. */
   readonly unsure?: readonly Mechanism[];
-  /** What its output holds in the end, if it was asked. */
+  /** Lines in its output at the end, after SIGTERM. */
   readonly says?: readonly string[];
-  /** Where somebody of it survives, and why that is so. Documented, not excused. */
+  /** Mechanisms under which a process of it survives, with the reason. Documented, not excused. */
   readonly leaks?: Readonly<Partial<Record<Mechanism, string>>>;
-  /** Where somebody of it survives a server that is killed, besides. */
+  /** Mechanisms under which a process of it also survives a killed server. */
   readonly leaksWithoutServer?: Readonly<Partial<Record<Mechanism, string>>>;
 }
 
-/** Its first thread has ended, and another goes on. What is seen of it by its pid is a dead process. */
+/** Its first thread has ended, and another runs. By its pid it looks like a dead process. */
 export const THREADS = (mark: string): string =>
   `perl -Mthreads -e '${[
     "$| = 1;",
@@ -151,11 +151,11 @@ export const SHAPES: readonly Shape[] = [
   },
 ];
 
-/** Who may write there is in another control group afterwards. */
+/** Afterwards the process is in another control group, if it may write there. */
 export const MOVES =
   "for group in /sys/fs/cgroup /sys/fs/cgroup/unified; do echo 0 > $group/cgroup.procs; done 2>/dev/null";
 
-/** Who gets away where processes are seen with `ps`, and why. By the name of its shape. */
+/** Shapes that escape where processes are listed with `ps`, and why. */
 export const ESCAPES_PS: Readonly<Record<string, "unmarked" | "too fast" | "unnoticed">> = {
   "empty environment": "unmarked",
   "empty environment, double fork": "unmarked",
@@ -165,27 +165,27 @@ export const ESCAPES_PS: Readonly<Record<string, "unmarked" | "too fast" | "unno
   "moves to another control group and sheds everything": "unnoticed",
 };
 
-/** Leaves itself behind every two milliseconds: another pid, another session. */
+/** Starts a successor every two milliseconds: another pid, another session. */
 function hopper(mark: string): string {
   return `hop='sleep 0.002; exec setsid -f sh -c "$0" "$0" ${mark}'`;
 }
 
-/** All but the one it still has to say `up` on, which it closes as it goes on. */
+/** All descriptors except the one for `up`, which is closed by the final exec. */
 export const CLOSES = `exec ${[0, 2, 3, 4, 5, 6, 7, 8, 9].map((fd) => `${fd}>&-`).join(" ")}`;
 
-/** A number that sleeps for months and that nobody else has: what `sleep` is given, and what is looked for. */
+/** A unique number of months: the argument of `sleep`, and the mark to search for. */
 export const markOf = (unique: number): string => `8${String(unique).padStart(9, "0")}.5`;
 
-/** Everybody alive whose arguments hold a mark, by mark. */
+/** All living processes whose arguments contain a mark, by mark. */
 export function marked(marks: readonly string[]): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, number[]>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
-    // A process whose first thread has ended shows its arguments in the others only, and looks dead.
+    // A process whose first thread has ended shows its arguments in other threads only, and looks dead.
     const tasks = tasksOf(name);
     const text = tasks.map((task) => read(`/proc/${name}/task/${task}/cmdline`)).join(" ");
     const mark = text.trim() === "" ? undefined : marks.find((one) => text.includes(one));
-    // A process that is dead and not yet reaped has no arguments; the state is asked for all the same.
+    // A process that is dead and not yet reaped has no arguments; its state is checked all the same.
     if (mark === undefined || (tasks.length === 1 && /\) [ZXx] /.test(read(`/proc/${name}/stat`)))) continue;
     found.set(mark, [...(found.get(mark) ?? []), Number(name)]);
   }

@@ -31,7 +31,7 @@ describe.each(here())("trees held by %s", (mechanism) => {
     for (const pid of survivorsOf(mark)) process.kill(pid, "SIGKILL");
   });
 
-  test.each(SHAPES)("G19: nobody survives: $name", { meta: { id: "G19/hostile-trees-all-die" } }, async (shape) => {
+  test.each(SHAPES)("G19: no process survives: $name", { meta: { id: "G19/hostile-trees-all-die" } }, async (shape) => {
     marks += 1;
     mark = markOf(marks);
     const id = `proc_trees.${marks}` as const;
@@ -40,9 +40,9 @@ describe.each(here())("trees held by %s", (mechanism) => {
     if (shape.end !== "alone") child.stop(shape.end === "forced" ? 0 : undefined);
     const end = await child.ended;
     const leak = shape.leaks?.[mechanism];
-    // Where it is documented to survive, it must: otherwise the page that says so is wrong.
+    // Where a survivor is documented there must be one: otherwise the documentation is wrong.
     expect(survivorsOf(mark).length > 0).toBe(leak !== undefined);
-    // Without its leader it cannot be known whether all have ended, and that is reported.
+    // Without its leader the end of all processes cannot be verified, and that is reported.
     expect(end.escaped).toHaveLength(shape.unsure?.includes(mechanism) === true ? 1 : 0);
     for (const words of shape.says ?? []) expect(child.output.excerpt().head).toContain(words);
   });
