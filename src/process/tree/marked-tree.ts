@@ -55,14 +55,14 @@ export class MarkedTree {
   }
 
   /** Ends every process that can be found, until none is. */
-  async end(waitMs: number, looks?: number): Promise<Verified> {
+  async end(waitMs: number, scans?: number): Promise<Verified> {
     const ended = await endAll({
       find: () => this.find(),
       clock: this.#clock,
       send: (identity, signal) => send(identity, signal, this.#processTable.means()),
       isStill: (identity) => this.#processTable.isStill(identity),
       deadlineMs: Math.max(0, waitMs) + CERTAINTY_MS,
-      ...(looks === undefined ? {} : { emptyScans: looks }),
+      ...(scans === undefined ? {} : { emptyScans: scans }),
     });
     const left = ended.left.map((one) => one.pid);
     // No process found, but not enough scans succeeded to prove the end.
