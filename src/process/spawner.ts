@@ -26,7 +26,7 @@ import type {
 import { runtimeName } from "../system/runtime.ts";
 import { endCgroup } from "./containment/cgroup.ts";
 import type { Containment, HeldTree, LaunchPlan, Wrapped } from "./containment/containment.ts";
-import { type CpuGroups, findCpuGroups, removeEmptyShares, sharesBySession, yieldTo } from "./containment/cpu-share.ts";
+import { type CpuGroups, findCpuGroups, removeEmptyShares, renice, sharesBySession } from "./containment/cpu-share.ts";
 import { type Diagnosis, diagnose } from "./containment/doctor.ts";
 import { lookAtMachine, type Machine } from "./containment/machine.ts";
 import type { PathList } from "./containment/mechanisms.ts";
@@ -297,7 +297,7 @@ class TreeSpawner implements OpenSpawner {
     if (identity === undefined) throw new ControlError("not_started", "The leader of the process has died.");
     const tree = this.#containment.hold(toLeader(started, identity), plan);
     ledger.spawned(plan.id, tree.identity);
-    const { held, share } = yieldTo(tree, plan, { tier: this.#containment.tier, groups: this.#cpuGroups });
+    const { held, share } = renice(tree, plan, { tier: this.#containment.tier, groups: this.#cpuGroups });
     const capture: Capture = new Capture({
       ...{ dir, clock: this.#options.clock },
       outputBytesMax: plan.limits.outputBytesMax,

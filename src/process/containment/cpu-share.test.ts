@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { HeldTree, LaunchPlan } from "./containment.ts";
-import { yieldTo } from "./cpu-share.ts";
+import { renice } from "./cpu-share.ts";
 
 /** A number that no process can have. */
 const PID = 4_194_305;
@@ -22,7 +22,7 @@ test.each([
   for (const name of ["cpu.shares", "cgroup.procs"]) writeFileSync(join(group, name), "");
   const log: string[] = [];
   const tree = { pid: PID, force: () => log.push("forced") } as unknown as HeldTree;
-  const { held } = yieldTo(tree, { cookie: "proc_a.1:x" } as LaunchPlan, { tier, groups: { dir, version: 1 } });
+  const { held } = renice(tree, { cookie: "proc_a.1:x" } as LaunchPlan, { tier, groups: { dir, version: 1 } });
   const share = (): string => readFileSync(join(group, "cpu.shares"), "utf8").slice(0, 4);
   expect(share()).toBe("102");
   held.force();

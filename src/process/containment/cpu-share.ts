@@ -61,7 +61,7 @@ export interface LoweredTree {
   readonly share: CpuShare | undefined;
 }
 
-export interface YieldOptions {
+export interface PriorityOptions {
   readonly tier: Tier;
   /** Undefined: trees have no separate share. */
   readonly groups: CpuGroups | undefined;
@@ -73,7 +73,7 @@ const KILLED_AT_ONCE: ReadonlySet<Tier> = new Set<Tier>(["namespace", "cgroup"])
 /**
  * Lowers the priority of a command. Its children inherit it: the command still waits at its gate, so it has none yet.
  */
-export function yieldTo(held: HeldTree, { cookie }: LaunchPlan, { tier, groups }: YieldOptions): LoweredTree {
+export function renice(held: HeldTree, { cookie }: LaunchPlan, { tier, groups }: PriorityOptions): LoweredTree {
   try {
     setPriority(held.pid, Math.max(getPriority(held.pid), COMMAND_NICENESS));
   } catch {

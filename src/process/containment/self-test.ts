@@ -66,7 +66,7 @@ const MARKED = [
   `read -r _ <&${TETHER_FD}`,
 ].join("\n");
 
-export interface Testing {
+export interface SelfTestOptions {
   readonly clock: Clock;
   readonly workspace: string;
   /** Makes one for this test alone: it is closed as a dying server would close it. */
@@ -76,24 +76,24 @@ export interface Testing {
 }
 
 /** Never rejects. */
-export async function selfTest(testing: Testing): Promise<TestResult> {
-  const results = await Promise.all([attempt(testing, "stop"), attempt(testing, "server-killed")]);
+export async function selfTest(options: SelfTestOptions): Promise<TestResult> {
+  const results = await Promise.all([attempt(options, "stop"), attempt(options, "server-killed")]);
   const failed = results.filter((one) => one.kind === "failed");
   return failed.find(({ shortage }) => shortage) ?? failed[0] ?? { kind: "passed" };
 }
 
 type Scenario = "stop" | "server-killed";
 
-async function attempt(testing: Testing, scenario: Scenario): Promise<TestResult> {
+async function attempt(options: SelfTestOptions, scenario: Scenario): Promise<TestResult> {
   let trial: Trial | undefined;
   try {
-    const containment = testing.make();
+    const containment = options.make();
     if (containment === undefined) return failed("a program or kernel feature that it needs is missing");
-    trial = await Trial.begin(containment, testing, scenario);
-    const up = await within(testing.clock, STEP_MS_MAX, trial.up());
+    trial = await Trial.begin(containment, options, scenario);
+    const up = await within(options.clock, STEP_MS_MAX, trial.up());
     if (up !== "up") return failed(up ?? "the test process did not start in time");
     trial.end();
-    const gone = await within(testing.clock, STEP_MS_MAX, trial.gone);
+    const gone = await within(options.clock, STEP_MS_MAX, trial.gone);
     return gone === undefined ? failed(FAILURE[scenario]) : { kind: "passed" };
   } catch (error) {
     return failed(messageOf(error), isShortage(error));
@@ -142,8 +142,8 @@ class Trial {
   #stderr = "";
 
   /** Rejects if the machine lacks resources for it. */
-  static async begin(containment: Containment, testing: Testing, scenario: Scenario): Promise<Trial> {
-    const { workspace, clock, processTable = PROC_PROCESS_TABLE } = testing;
+  static async begin(containment: Containment, options: SelfTestOptions, scenario: Scenario): Promise<Trial> {
+    const { workspace, clock, processTable = PROC_PROCESS_TABLE } = options;
     const plan = planOf(workspace, processTable);
     const { file, args, prepare, release } = containment.wrap(plan);
     prepare?.();

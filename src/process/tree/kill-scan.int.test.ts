@@ -5,7 +5,7 @@ import { systemClock } from "../../system/system-clock.ts";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { COOKIE_NAME, makeCookie } from "../launch/environment.ts";
 import { EMPTY_SCANS, SCAN_PAUSE_MS, STORM_ROUNDS } from "../limits.ts";
-import { type Ending, endAll } from "./kill-scan.ts";
+import { type EndAllOptions, endAll } from "./kill-scan.ts";
 import { carrying, type Identity, PROC } from "./proc.ts";
 
 const one = (pid: number): Identity => ({ pid, startTime: pid, bootId: "boot" });
@@ -16,7 +16,7 @@ function table(...pids: readonly number[]) {
   const sent: string[] = [];
   const clock = manualClock();
   let scans = 0;
-  const ending: Ending = {
+  const ending: EndAllOptions = {
     find: async () => {
       scans += 1;
       return [...alive].map(one);
@@ -152,7 +152,7 @@ describe("rounds", () => {
   test("a scan that never settles does not delay the deadline", async () => {
     const { ending, clock } = table();
     const signalled: unknown[] = [];
-    const send: Ending["send"] = (identity) => {
+    const send: EndAllOptions["send"] = (identity) => {
       signalled.push(identity);
       return "gone";
     };
@@ -166,7 +166,7 @@ describe("rounds", () => {
     const { ending, clock, alive, sent } = table(10, 11);
     const scanning = Promise.withResolvers<readonly Identity[]>();
     const met: ((identity: Identity) => void)[] = [];
-    const find: Ending["find"] = (meet) => {
+    const find: EndAllOptions["find"] = (meet) => {
       met.push(meet);
       meet(one(10));
       return scanning.promise;
@@ -262,7 +262,7 @@ async function marked(name: string, script: string) {
     env: { PATH: process.env.PATH, [COOKIE_NAME]: cookie },
     stdio: ["ignore", "pipe", "ignore"],
   });
-  const find: Ending["find"] = (meet) => carrying(cookie, PROC, meet);
+  const find: EndAllOptions["find"] = (meet) => carrying(cookie, PROC, meet);
   onTestFinished(async () => {
     await endAll({ find, clock: systemClock, deadlineMs: 5_000 });
   });

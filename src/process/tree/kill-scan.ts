@@ -16,7 +16,7 @@ import {
 import { type Identity, isStill, nameOf, type Visit } from "./proc.ts";
 import { type Sent, send } from "./signal.ts";
 
-export interface Ending {
+export interface EndAllOptions {
   /**
    * Scans for the processes to end and returns all of them. It may return one twice, or one that is gone already. Those
    * it passes to `meet` are signalled immediately: a process that hops from pid to pid is gone when the scan ends.
@@ -49,7 +49,7 @@ export interface Ended {
 }
 
 /** Ends every process that `find` returns. Never rejects. */
-export async function endAll(ending: Ending): Promise<Ended> {
+export async function endAll(ending: EndAllOptions): Promise<Ended> {
   const { clock, deadlineMs = FORCE_WAIT_MS, emptyScans = EMPTY_SCANS, pauseMs = SCAN_PAUSE_MS } = ending;
   const rounds = new Rounds(ending.send ?? send, ending.isStill ?? isStill, ending.freezeFirst ?? false);
   const late = wait(clock, deadlineMs, "late" as const);
@@ -73,8 +73,8 @@ export async function endAll(ending: Ending): Promise<Ended> {
 
 /** The processes found so far, and the signals they were sent. */
 class Rounds {
-  readonly #send: NonNullable<Ending["send"]>;
-  readonly #isStill: NonNullable<Ending["isStill"]>;
+  readonly #send: NonNullable<EndAllOptions["send"]>;
+  readonly #isStill: NonNullable<EndAllOptions["isStill"]>;
   /**
    * An entry stays until its process is gone, even if no scan finds it: a program can shed every mark but its identity.
    */
@@ -89,7 +89,11 @@ class Rounds {
   /** An abandoned scan may still call `meet`, which then does nothing. */
   #ended = false;
 
-  constructor(send: NonNullable<Ending["send"]>, still: NonNullable<Ending["isStill"]>, freezeFirst: boolean) {
+  constructor(
+    send: NonNullable<EndAllOptions["send"]>,
+    still: NonNullable<EndAllOptions["isStill"]>,
+    freezeFirst: boolean,
+  ) {
     this.#send = send;
     this.#isStill = still;
     this.#roundsWithNewcomers = freezeFirst ? STORM_ROUNDS : 0;
@@ -145,7 +149,7 @@ class Rounds {
   }
 }
 
-async function tryFind(find: Ending["find"], meet: Visit): Promise<readonly Identity[] | "failed"> {
+async function tryFind(find: EndAllOptions["find"], meet: Visit): Promise<readonly Identity[] | "failed"> {
   try {
     return await find(meet);
   } catch {

@@ -17,7 +17,7 @@ import type { ProcessId, SessionId } from "../../core/model/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Mechanism } from "../../ports/spawner.ts";
 import { LEDGER_FILE_BYTES_MAX, LEDGER_FILES_MAX, SCAN_PAUSE_MS, SWEEP_MS_MAX } from "../limits.ts";
-import { type Ending, endAll } from "./kill-scan.ts";
+import { type EndAllOptions, endAll } from "./kill-scan.ts";
 import { type Entry, type Intent, parseEntry } from "./ledger-entry.ts";
 import { below, type Identity, isSame, nameOf, type Seen } from "./proc.ts";
 import { procProcessTable } from "./proc-process-table.ts";
@@ -38,7 +38,7 @@ export interface LedgerOptions {
   readonly processTable?: ProcessTable;
   /** The mount point of /proc, and how processes are signalled. Default the real ones. */
   readonly root?: string;
-  readonly send?: NonNullable<Ending["send"]>;
+  readonly send?: NonNullable<EndAllOptions["send"]>;
 }
 
 export interface Leftovers {
