@@ -80,6 +80,14 @@ describe("what is as it should be breaks no law", () => {
       [prompt(1), prompt(2), ...begins("a"), inserted(1, "a"), fails(2, -32800, { runId: "b" }), idle("a")],
     ],
     [
+      "a replay that ends idle, with the run that has begun meanwhile behind it",
+      2,
+      [
+        ...[prompt(1), ask(3, "session/resume"), ...begins("a"), inserted(1, "a")],
+        ...[update("state_update", { state: "idle" }), ...begins("a"), done(3), idle("a")],
+      ],
+    ],
+    [
       "a question",
       2,
       [

@@ -64,6 +64,8 @@ class Reader {
   readonly #closed = new Set<string>();
   readonly #state = new Map<string, string>();
   readonly #idle = new Map<string, number>();
+  /** Those of `#idle` that no message of their own ended: a replay has told of an idle session. */
+  readonly #idleInReplay = new Set<string>();
   readonly #told = new Set<string>();
   /** The run that was told of last, by session. */
   readonly #latest = new Map<string, string>();
@@ -171,6 +173,8 @@ class Reader {
     const isReplay = [...this.#replaying.values()].includes(session);
     const run = this.#runOf(update);
     if (run !== "" && !isReplay) this.#inOrder(session, run, at);
+    // The state that a replay ends with may be older than the run that follows it in the same replay.
+    if (isReplay && this.#idleInReplay.delete(run)) this.#idle.delete(run);
     if (run !== "") {
       this.#told.add(run);
       this.#latest.set(session, run);
@@ -245,7 +249,11 @@ class Reader {
   #replayed(session: string, state: string, at: number): void {
     const begun = this.#prompts.filter((one) => one.session === session && one.hasResult && one.answeredAt < at);
     const over = state === "idle" ? begun : begun.filter(({ run }) => run !== this.#latest.get(session));
-    for (const { run } of over) if (!this.#idle.has(run)) this.#idle.set(run, at);
+    for (const { run } of over) {
+      if (this.#idle.has(run)) continue;
+      this.#idle.set(run, at);
+      this.#idleInReplay.add(run);
+    }
   }
 }
 
