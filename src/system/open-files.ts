@@ -1,7 +1,7 @@
-// How many files this program may have open, and how many it has.
+// The limit and the number of open files of this process.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** The lowest number that a new file cannot have. Undefined: this system does not say. */
+/** The soft limit on file descriptors. Undefined on systems without `/proc`. */
 export function openFilesMax(self = "/proc/self"): number | undefined {
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync(`${self}/limits`, "latin1")) ?? [];
@@ -13,7 +13,7 @@ export function openFilesMax(self = "/proc/self"): number | undefined {
 
 export function openFiles(self = "/proc/self"): number | undefined {
   try {
-    // Less the one that the listing takes.
+    // Minus the descriptor that the listing itself opens.
     return readdirSync(`${self}/fd`).length - 1;
   } catch {
     return undefined;

@@ -10,7 +10,7 @@ test.each(["18.20.8", "20.19.0", "22.12.0"])("Node.js %s is refused in one sente
   expect(() => requireRuntime({ node })).toThrow(expect.objectContaining({ code: "unavailable", message }));
 });
 
-test("Bun and Deno say which Node.js they stand for, and are told apart all the same", () => {
+test("Bun and Deno are recognised although they report a Node.js version", () => {
   const versions = { ...process.versions };
   expect(runtimeName({ ...versions, bun: "1.4.4" })).toBe("bun");
   expect(runtimeName({ ...versions, deno: "2.9.6" })).toBe("deno");

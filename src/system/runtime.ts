@@ -1,4 +1,4 @@
-// The program that runs us. Belay is written for Node.js; others that can run it differ in what they can do.
+// The JavaScript runtime. Belay is written for Node.js; Bun and Deno can run it and differ in what they support.
 import { ControlError } from "../core/errors.ts";
 
 const NODE_MIN = [22, 13] as const;
@@ -10,7 +10,7 @@ export function runtimeName(versions: NodeJS.ProcessVersions = process.versions)
   return versions.deno === undefined ? "node" : "deno";
 }
 
-/** Throws if this Node.js is too old. What is missing there would fail later, and not say why. */
+/** Throws if this Node.js is too old. Missing features would fail later without a clear error. */
 export function requireRuntime({ node }: Pick<NodeJS.ProcessVersions, "node"> = process.versions): void {
   const [major = 0, minor = 0] = node.split(".").map(Number);
   if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return;

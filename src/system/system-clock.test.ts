@@ -3,16 +3,16 @@ import { systemClock } from "./system-clock.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
-test("the wall clock tells the time of day, and the other one only goes forward", () => {
+test("the wall clock returns the time of day, and the monotonic clock never goes backwards", () => {
   const [before, elapsed] = [Date.now(), systemClock.elapsed()];
   expect(systemClock.now()).toBeGreaterThanOrEqual(before);
   expect(systemClock.now() - before).toBeLessThan(DAY_MS);
   expect(systemClock.elapsed()).toBeGreaterThanOrEqual(elapsed);
 });
 
-test("a timer fires once, and one that was taken back does not", async () => {
+test("a timer fires once, and a cancelled timer does not fire", async () => {
   const fired: string[] = [];
-  const dispose = systemClock.after(0, () => fired.push("taken back"));
+  const dispose = systemClock.after(0, () => fired.push("cancelled"));
   systemClock.after(0, () => fired.push("first"));
   dispose();
   // Timers of the same length fire in the order in which they were set.
@@ -20,7 +20,7 @@ test("a timer fires once, and one that was taken back does not", async () => {
   expect(fired).toEqual(["first"]);
 });
 
-test("a program ends although something idle is timed, and does not while something else is", () => {
+test("an idle timer does not keep the process alive; any other timer does", () => {
   const holding = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
   const before = holding();
   const cancelIdle = systemClock.after(DAY_MS, () => {}, "idle");
@@ -31,7 +31,7 @@ test("a program ends although something idle is timed, and does not while someth
   cancelIdle();
 });
 
-test("a wait of months fires when it is over, not at once, and can be taken back in its middle", () => {
+test("a timer of months fires when it is due, not immediately, and can be cancelled midway", () => {
   const set: { readonly ms: number; fire(): void }[] = [];
   const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation(((fire: () => void, ms: number) => {
     set.push({ ms, fire });
@@ -48,13 +48,13 @@ test("a wait of months fires when it is over, not at once, and can be taken back
   });
   for (let step = 0; step < set.length && step < 9; step += 1) {
     expect(fired).toBe(0);
-    // What is longer than this, Node fires at once.
+    // Node fires a longer timer immediately.
     expect(set[step]?.ms).toBeLessThan(2 ** 31);
     if (step === 1) dispose();
     set[step]?.fire();
   }
   expect(fired).toBe(1);
   expect(set.reduce((sum, { ms }) => sum + ms, 0)).toBe(60 * DAY_MS);
-  // The one that was set last by then.
+  // The timer that was set last by then.
   expect(cleared.mock.calls).toEqual([[2]]);
 });

@@ -1,8 +1,8 @@
-// The real clock and the real timers: the only place where Belay meets them.
+// The system clock and real timers. No other module of Belay uses them directly.
 import { performance } from "node:perf_hooks";
 import type { Clock } from "../ports/clock.ts";
 
-/** Node fires a longer timer at once; longer waits are made of several. */
+/** Node fires a longer timer immediately, so a longer wait is a chain of timers. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -12,7 +12,7 @@ export const systemClock: Clock = {
   immediate: systemImmediate,
 };
 
-/** A turn of the event loop takes no time that could be injected, so a clock that only knows time uses this one. */
+/** Calls back in the next turn of the event loop. Fake clocks use it too: it takes no time that could be injected. */
 export function systemImmediate(call: () => void): void {
   setImmediate(call);
 }

@@ -1,2 +1,2 @@
-// The version of the package. Written here and not read from a file: in a bundle, the file beside us is another's.
+// The version of the package. It is not read from package.json: in a bundle that file belongs to another package.
 export const version = (): string => "0.1.0";

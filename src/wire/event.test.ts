@@ -15,8 +15,8 @@ const events: readonly Event[] = [
   { type: "inbox.added", item: { kind: "result", text: "x" }, processId: "proc_1.1", heldBy: "call_1.1", wake: true },
 ];
 
-describe("the text of an append", () => {
-  it("gives back its events with their positions and time", () => {
+describe("the encoding of an append", () => {
+  it("returns its events with their positions and time", () => {
     const read = decodeEvents(encodeEvents(events), 7, 99);
     expect(read).toStrictEqual(events.map((event, index) => ({ ...event, seq: 7 + index, at: 99 })));
   });
@@ -26,13 +26,13 @@ describe("the text of an append", () => {
     expect(decodeEvents(encodeEvents([]), 1, 0)).toEqual([]);
   });
 
-  it("is well-formed also where an event is not", () => {
+  it("is well-formed even if an event contains a lone surrogate", () => {
     const text = encodeEvents([{ type: "turn.extended", runId: "run_1", turnId: "turn_1.1", text: "\ud800" }]);
     expect(text.isWellFormed()).toBe(true);
     expect(decodeEvents(text, 1, 0)[0]).toMatchObject({ text: "\ud800" });
   });
 
-  it("is refused as newer if a newer Belay wrote it, never read in part", {
+  it("of a newer Belay is refused as newer and never read in part", {
     meta: { id: "G37/newer-event-refused" },
   }, () => {
     expect(() => decodeEvents('[2,{"type":"run.started","runId":"run_1"}]', 1, 0)).toThrow(
@@ -50,18 +50,18 @@ describe("the text of an append", () => {
     '[1,{"type":"run.invented"}]',
     '[1,{"type":7}]',
     '[1,{"type":"toString"}]',
-  ])("is refused as corrupt if nobody wrote it: %s", (text) => {
+  ])("is refused as corrupt if no version of Belay writes it: %s", (text) => {
     expect(() => decodeEvents(text, 1, 0)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
   });
 });
 
-describe("the text of an outcome", () => {
-  it("gives back the outcome", () => {
+describe("the encoding of an outcome", () => {
+  it("returns the outcome", () => {
     const outcome = { kind: "cancelled", reason: { kind: "user", note: "\udfff" }, abandoned: ["turn"] } as const;
     expect(decodeOutcome(encodeOutcome(outcome))).toStrictEqual(outcome);
   });
 
-  it.each(["null", "[]", "{}", "{"])("is refused as corrupt if it is none: %s", (text) => {
+  it.each(["null", "[]", "{}", "{"])("is refused as corrupt if it is invalid: %s", (text) => {
     expect(() => decodeOutcome(text)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
   });
 });

@@ -1,11 +1,11 @@
-// How facts are written down: one text for each append, with a version. What is stored and what is sent are this.
+// The encoding of events, used in the store and on the wire: one versioned JSON text for each append.
 //
 // Invariants
-// 1. Reading gives back what was written, lone surrogates included: JSON escapes them, so the text itself is
+// 1. Decoding returns exactly what was encoded, lone surrogates included: JSON escapes them, so the text itself is
 //    well-formed.
-// 2. A new type of event, or a new meaning of an old one, raises VERSION. A text of a higher version is refused as
-//    `store_newer`, never read in part: a lane folded from facts it does not understand would be a wrong lane.
-// 3. Every version that was ever released can be read.
+// 2. A new event type, or a new meaning of an existing one, raises VERSION. A text of a higher version is refused as
+//    `store_newer` and never read in part: a lane folded from unknown events would be wrong.
+// 3. Every released version can be read.
 
 import { ControlError } from "../core/errors.ts";
 import type { Outcome } from "../core/model/cancel.ts";
@@ -14,7 +14,7 @@ import type { Seq } from "../core/model/ids.ts";
 
 const VERSION = 1;
 
-/** A record, so that the compiler notices a type that is missing here. */
+/** A record, so that the compiler reports a missing type. */
 const KNOWN: Readonly<Record<Event["type"], true>> = {
   "session.created": true,
   "session.cancel_requested": true,
@@ -50,16 +50,16 @@ const KNOWN: Readonly<Record<Event["type"], true>> = {
   "process.settled": true,
 };
 
-/** The events of one append: `[version, event, event, …]`. */
+/** Encodes the events of one append: `[version, event, event, …]`. */
 export function encodeEvents(events: readonly Event[]): string {
   const text = JSON.stringify(events);
   return events.length === 0 ? `[${VERSION}]` : `[${VERSION},${text.slice(1)}`;
 }
 
-/** The events of one append, the first of them at `first`, all recorded at `at`. */
+/** Decodes one append. Its first event has the position `first`; all of them were recorded at `at`. */
 export function decodeEvents(text: string, first: Seq, at: number): readonly Recorded[] {
   const items = parseArray(text);
-  requireVersion(items[0], VERSION, "events");
+  requireVersion(items[0], VERSION, "stored append");
   const events: Recorded[] = [];
   for (let index = 1; index < items.length; index += 1) {
     events.push(recorded(items[index], first + index - 1, at));
@@ -67,22 +67,22 @@ export function decodeEvents(text: string, first: Seq, at: number): readonly Rec
   return events;
 }
 
-/** An outcome as it stands in a row of its own. */
+/** Encodes an outcome for the store's outcome column. */
 export const encodeOutcome = (outcome: Outcome): string => JSON.stringify(outcome);
 
 export function decodeOutcome(text: string): Outcome {
   const value = parse(text);
-  if (!isObject(value) || typeof value.kind !== "string") throw corrupt("An outcome is not one.");
+  if (!isObject(value) || typeof value.kind !== "string") throw corrupt("A stored outcome is not valid.");
   return value as unknown as Outcome;
 }
 
-/** Refuses what a newer Belay has written, and what nobody has. */
+/** Throws `store_newer` for a version above `known`, and `store_corrupt` for anything that is not a version. */
 export function requireVersion(version: unknown, known: number, what: string): void {
   if (version === known) return;
   if (typeof version === "number" && version > known) {
-    throw new ControlError("store_newer", `The ${what} are of version ${version}; this Belay reads up to ${known}.`);
+    throw new ControlError("store_newer", `The ${what} has version ${version}; this Belay reads up to ${known}.`);
   }
-  throw corrupt(`The ${what} have no known version.`);
+  throw corrupt(`The ${what} has no known version.`);
 }
 
 export function parse(text: string): unknown {
@@ -101,9 +101,9 @@ export const corrupt = (message: string, cause?: unknown): ControlError =>
 
 function recorded(item: unknown, seq: Seq, at: number): Recorded {
   if (!isObject(item) || typeof item.type !== "string" || !Object.hasOwn(KNOWN, item.type)) {
-    throw corrupt(`The event at ${seq} is none that this version of the log can hold.`);
+    throw corrupt(`The event at ${seq} has a type that this version of the log does not have.`);
   }
-  // Written into the fresh object, not spread into another: this is the hot path of every read.
+  // Changes the parsed object instead of copying it: this is the hot path of every read.
   item.seq = seq;
   item.at = at;
   return item as unknown as Recorded;
@@ -111,6 +111,6 @@ function recorded(item: unknown, seq: Seq, at: number): Recorded {
 
 function parseArray(text: string): readonly unknown[] {
   const value = parse(text);
-  if (!Array.isArray(value)) throw corrupt("A stored append is not a list.");
+  if (!Array.isArray(value)) throw corrupt("A stored append is not an array.");
   return value;
 }

@@ -27,7 +27,7 @@ import { given, givenNoSession } from "../testing/given.ts";
 import { decodeLane, encodeLane } from "./lane.ts";
 
 describe("a snapshot", () => {
-  it("gives back the lane, fields that are undefined included", () => {
+  it("returns the lane, undefined fields included", () => {
     const events: readonly Event[] = [
       { type: "session.created", sessionId: "ses_1" },
       { type: "run.accepted", runId: "run_1", prompt: { text: "one" }, delivery: "queue" },
@@ -49,7 +49,7 @@ describe("a snapshot", () => {
     expect(decodeLane(encodeLane(emptyLane("ses_1"), 0))).toStrictEqual(emptyLane("ses_1"));
   });
 
-  it("gives back where the context of a model begins; of an older snapshot, the beginning of the log", () => {
+  it("returns where the context of a model begins; for an older snapshot, the beginning of the log", () => {
     const { lane } = given(...running("run_a"), settleTurn("turn_a.1"), ...running("run_b"), compact("turn_b.1"));
     expect(lane.contextFrom).toBeGreaterThan(1);
     expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
@@ -57,7 +57,7 @@ describe("a snapshot", () => {
     expect(decodeLane(old)).toStrictEqual({ ...lane, contextFrom: 0 });
   });
 
-  it("gives back questions, calls, costs, the inbox and what was granted", () => {
+  it("returns questions, calls, costs, the inbox and grants", () => {
     const usage = { inputTokens: 3, outputTokens: 1, estimated: true };
     const begun = given(
       ...running("run_a"),
@@ -82,7 +82,7 @@ describe("a snapshot", () => {
     expect(metered.lane.live).toMatchObject({ meter: usage });
   });
 
-  it("gives back processes, and results with whoever holds them", () => {
+  it("returns processes, and results with the calls that hold them", () => {
     const past = given(
       ...running("run_a"),
       settleAsking("turn_a.1", wanted("call_a.1", { idempotent: true })),
@@ -103,31 +103,31 @@ describe("a snapshot", () => {
     }
   });
 
-  it("is read also if it was written before there were processes, with things in the inbox", () => {
+  it("from before processes existed is read, items in the inbox included", () => {
     const { lane } = given(post("one"), post("two"));
     const { processes: _, ...rest } = lane;
     const inbox = lane.inbox.map((one) => one.item);
     expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, inbox } }))).toStrictEqual(lane);
   });
 
-  it("G25: is read also if it was written before recoveries and texts were counted", () => {
+  it("G25: from before recoveries and text sizes were counted is read with both at 0", () => {
     const { lane } = given(...running("run_a"));
     const { recoveries: _, textChars: __, ...run } = lane.live ?? {};
     const older = decodeLane(JSON.stringify({ v: 1, lane: { ...lane, live: run } }));
     expect(older).toStrictEqual(lane);
-    // A run that was recovered looks into the log before it repeats a call: NaN would say that it was not.
+    // A recovered run looks into the log before it repeats a call. NaN would mean "not recovered".
     const events = decide(older, recover()).events;
     expect(events.reduce(evolve, older).live).toMatchObject({ recoveries: 1 });
   });
 
-  it("is read also if it was written before there were questions, costs and an inbox", () => {
+  it("from before questions, costs and the inbox existed is read with none of them", () => {
     const { lane } = given(...running("run_a"));
     const { inbox: _, grants: __, ...rest } = lane;
     const { questions: ___, asked: ____, spent: _____, ...run } = lane.live ?? {};
     expect(decodeLane(JSON.stringify({ v: 1, lane: { ...rest, live: run } }))).toStrictEqual(lane);
   });
 
-  it("gives back the directory of a session, and none where it was written before there were any", () => {
+  it("returns the directory of a session, and none if it is from before directories existed", () => {
     const { lane } = givenNoSession().and({ type: "create", cwd: "/srv/shop" }, post("one"));
     expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
     expect(lane.cwd).toBe("/srv/shop");
@@ -135,7 +135,7 @@ describe("a snapshot", () => {
     expect(decodeLane(JSON.stringify({ v: 1, lane: older }))).toStrictEqual({ ...lane, cwd: undefined });
   });
 
-  it("gives back the mode of a session, and none where it was written before there were any", () => {
+  it("returns the mode of a session, and none if it is from before modes existed", () => {
     const { lane } = given(setMode("read-only"));
     expect(decodeLane(encodeLane(lane, lane.head))).toStrictEqual(lane);
     expect(lane.mode).toBe("read-only");
@@ -143,16 +143,16 @@ describe("a snapshot", () => {
     expect(decodeLane(JSON.stringify({ v: 1, lane: older }))).toStrictEqual({ ...lane, mode: undefined });
   });
 
-  it("is a bug if it is of another position", () => {
+  it("at another position than the log is a bug", () => {
     expect(() => encodeLane(emptyLane("ses_1"), 1)).toThrow("snapshot");
   });
 
-  it("is refused as newer if a newer Belay wrote it", () => {
+  it("of a newer Belay is refused as newer", () => {
     expect(() => decodeLane('{"v":2,"lane":{}}')).toThrow(expect.objectContaining({ code: "store_newer" }));
   });
 
   it.each(["null", "[]", "{}", '{"v":1}', '{"v":1,"lane":{"queue":[]}}', "{"])(
-    "is refused as corrupt if it is none: %s",
+    "is refused as corrupt if it is invalid: %s",
     (text) => {
       expect(() => decodeLane(text)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
     },

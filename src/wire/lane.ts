@@ -1,8 +1,8 @@
-// How a lane's snapshot is written down: what a load starts from instead of the beginning of its log.
+// The encoding of a lane's snapshot. A load starts from the snapshot instead of the beginning of the log.
 //
 // Invariants
-// 1. A lane read back equals the lane written, fields that are undefined included: JSON drops them, we put them back.
-// 2. Memos are not in it: they are loaded with the session, as they stand.
+// 1. The decoded lane equals the encoded lane, undefined fields included: JSON drops them, decoding restores them.
+// 2. A snapshot does not contain memos: they are loaded with the session.
 // 3. A snapshot of a higher version is refused as `store_newer`.
 import { Bug } from "../core/bug.ts";
 import type { Seq } from "../core/model/ids.ts";
@@ -15,21 +15,21 @@ import { corrupt, isObject, parse, requireVersion } from "./event.ts";
 
 const VERSION = 1;
 
-/** The lane as it stands at `head`. A lane of another position would make every later load wrong, so it is a bug. */
+/** Encodes the lane at `head`. Any other position would make every later load wrong, so it is reported as a bug. */
 export function encodeLane(lane: Lane, head: Seq): string {
   if (lane.head !== head)
-    throw new Bug(`the snapshot of ${lane.id} is of ${lane.head}, but its log will be at ${head}`);
+    throw new Bug(`the snapshot of ${lane.id} is at ${lane.head}, but its log will be at ${head}`);
   const { memos: _, ...kept } = lane;
   return JSON.stringify({ v: VERSION, lane: kept });
 }
 
 export function decodeLane(text: string): Lane {
   const value = parse(text);
-  if (!isObject(value)) throw corrupt("A snapshot is not one.");
+  if (!isObject(value)) throw corrupt("A stored snapshot is not an object.");
   requireVersion(value.v, VERSION, "snapshot");
   const stored = value.lane;
   if (!isObject(stored) || !Array.isArray(stored.queue) || !Array.isArray(stored.steers)) {
-    throw corrupt("A snapshot holds no lane.");
+    throw corrupt("A stored snapshot has no lane.");
   }
   const lane = stored as unknown as Lane;
   return {
@@ -42,22 +42,21 @@ export function decodeLane(text: string): Lane {
     queue: lane.queue.map(restoreWaiting),
     steers: lane.steers.map(restoreWaiting),
     answered: lane.answered ?? [],
-    inbox: (lane.inbox ?? []).map(restoreWaits),
+    inbox: (lane.inbox ?? []).map(restorePending),
     grants: lane.grants ?? [],
     processes: lane.processes ?? NO_PROCESSES,
     memos: NO_MEMOS,
-    // Before this was recorded, everything was read.
     contextFrom: lane.contextFrom ?? CONTEXT_UNKNOWN,
   };
 }
 
-/** A snapshot of an earlier version does not say where its last summary stands. */
+/** Older snapshots lack the position of the last summary: the context is then read from the beginning of the log. */
 const CONTEXT_UNKNOWN = 0;
 
 const restoreWaiting = (run: Waiting): Waiting => ({ ...run, key: run.key, content: run.content });
 
-/** Before there were processes an item was all that waited. */
-const restoreWaits = (one: PendingItem | InboxItem): PendingItem => ("item" in one ? one : { item: one });
+/** Snapshots from before processes existed contain bare inbox items. */
+const restorePending = (one: PendingItem | InboxItem): PendingItem => ("item" in one ? one : { item: one });
 
 const restoreRun = (run: Run): Run => ({
   ...run,

@@ -1,8 +1,8 @@
-// Bytes in, lines out. Split at the byte of a line feed and nowhere else: U+2028 is text, and a character may come in
-// two pieces.
+// Splits a stream of bytes into lines, at line feed bytes only: U+2028 is text, and one character may be split between
+// two chunks.
 //
 // Invariants
-// 1. A line that is too long is never held: it is told of once, and the rest of it is passed over.
+// 1. A line that is too long is never buffered: it is reported once, and the rest of it is discarded.
 
 const LINE_FEED = 0x0a;
 
@@ -14,50 +14,50 @@ export interface LineListener {
 export class LineSplitter {
   readonly #bytesMax: number;
   readonly #listener: LineListener;
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #bytes = 0;
-  /** The rest of a line of which too much has come. */
-  #passing = false;
+  /** True while the rest of a line that was too long arrives. */
+  #discarding = false;
 
   constructor(bytesMax: number, listener: LineListener) {
     this.#bytesMax = bytesMax;
     this.#listener = listener;
   }
 
-  push(piece: Buffer): void {
+  push(chunk: Buffer): void {
     let from = 0;
-    for (let end = piece.indexOf(LINE_FEED); end !== -1; end = piece.indexOf(LINE_FEED, from)) {
-      this.#add(piece.subarray(from, end));
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
+      this.#add(chunk.subarray(from, end));
       this.#endLine();
       from = end + 1;
     }
-    if (from < piece.length) this.#add(piece.subarray(from));
+    if (from < chunk.length) this.#add(chunk.subarray(from));
   }
 
-  /** Nothing more will come. JSON says by itself where it ends, so a last line without its line feed counts. */
+  /** Ends the input. A last line without a line feed counts: JSON is complete or not by itself. */
   end(): void {
     if (this.#bytes > 0) this.#endLine();
   }
 
-  #add(piece: Buffer): void {
-    if (this.#passing) return;
-    this.#bytes += piece.length;
+  #add(chunk: Buffer): void {
+    if (this.#discarding) return;
+    this.#bytes += chunk.length;
     if (this.#bytes <= this.#bytesMax) {
-      this.#pieces.push(piece);
+      this.#chunks.push(chunk);
       return;
     }
-    this.#passing = true;
-    this.#pieces = [];
+    this.#discarding = true;
+    this.#chunks = [];
     this.#listener.tooLong();
   }
 
   #endLine(): void {
-    const pieces = this.#pieces;
-    const passed = this.#passing;
-    this.#pieces = [];
+    const chunks = this.#chunks;
+    const wasTooLong = this.#discarding;
+    this.#chunks = [];
     this.#bytes = 0;
-    this.#passing = false;
-    if (passed) return;
-    this.#listener.line(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces));
+    this.#discarding = false;
+    if (wasTooLong) return;
+    this.#listener.line(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
   }
 }

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type SseMessage, SseParser } from "./sse-parser.ts";
 
-/** The format's own words, one step after the other, on the whole text at once. Slow, and easy to check by eye. */
+/** The algorithm of the specification, step by step, on the whole text at once. Slow, and easy to verify by reading. */
 function reference(bytes: Uint8Array): { messages: SseMessage[]; lastEventId: string; retryMs: number | undefined } {
   const lines = new TextDecoder().decode(bytes).split(/\r\n|\n|\r/);
-  // What follows the last line end is no line yet.
+  // Text after the last line end is not a line yet.
   lines.pop();
   const messages: SseMessage[] = [];
   let [data, event, id, lastEventId] = ["", "", "", ""];
@@ -36,25 +36,25 @@ function parse(...pieces: readonly (string | Uint8Array)[]): readonly SseMessage
 const message = (data: string, event = "message", lastEventId = ""): SseMessage => ({ event, data, lastEventId });
 
 describe("the format", () => {
-  test("lines end in CR, LF or CRLF, also mixed", () => {
+  test("lines end in CR, LF or CRLF, even mixed in one stream", () => {
     expect(parse("data: a\r\rdata: b\n\ndata: c\r\n\r\ndata: d\r\n\n")).toEqual(
       ["a", "b", "c", "d"].map((x) => message(x)),
     );
   });
 
-  test("several lines of data are one text with line feeds", () => {
+  test("several data lines are joined with line feeds", () => {
     expect(parse("data: a\ndata:\ndata:b\n\n")).toEqual([message("a\n\nb")]);
   });
 
-  test("a line of data without a value is an event, no line of data is none", () => {
+  test("a data line without a value makes an event, and no data line makes none", () => {
     expect(parse("data\n\ndata\ndata\n\nevent: x\n\ndata:")).toEqual([message(""), message("\n")]);
   });
 
-  test("only one space after the colon is left out, and a comment is nothing", () => {
+  test("only one space after the colon is removed, and a comment is ignored", () => {
     expect(parse(":\n: hello\ndata:  a\n\n:data: b\n\n")).toEqual([message(" a")]);
   });
 
-  test("an id holds for all that follow, also one that came without data", () => {
+  test("an id applies to all later events, even if it arrived without data", () => {
     expect(parse("id: 7\n\ndata: a\n\nid: 8\ndata: b\n\nid\ndata: c\n\n")).toEqual([
       message("a", "message", "7"),
       message("b", "message", "8"),
@@ -62,7 +62,7 @@ describe("the format", () => {
     ]);
   });
 
-  test("an id with a NUL, a retry that is no number and an unknown field are passed over", () => {
+  test("an id with a NUL, a retry that is not a number and an unknown field are ignored", () => {
     const parser = new SseParser();
     expect(parser.push(utf8("id: 1\0\nretry: 1s\nretry:\nother: x\nDATA: y\ndata: a\n\n"))).toEqual([message("a")]);
     expect(parser.retryMs).toBeUndefined();
@@ -70,7 +70,7 @@ describe("the format", () => {
     expect(parser.retryMs).toBe(1000);
   });
 
-  test("one byte order mark at the beginning is taken away, also in pieces; a second one is not", () => {
+  test("one byte order mark at the beginning is removed, even if it is split; a second one is not", () => {
     expect(parse(new Uint8Array([0xef]), new Uint8Array([0xbb, 0xbf]), "data: a\n\n")).toEqual([message("a")]);
     expect(parse("\uFEFF\uFEFFdata: a\n\n")).toEqual([]);
   });
@@ -79,7 +79,7 @@ describe("the format", () => {
     expect(parse("data: a\n\ndata: b\n")).toEqual([message("a")]);
   });
 
-  test("the name of an event holds for that event only", () => {
+  test("the name of an event applies to that event only", () => {
     expect(parse("event: x\ndata: a\n\ndata: b\n\n")).toEqual([message("a", "x"), message("b")]);
   });
 });
@@ -96,13 +96,13 @@ describe("bounds", () => {
     }).toThrow(/more than 100 characters/);
   });
 
-  test("a long stream of events that are small is not refused", () => {
+  test("a long stream of small events is not refused", () => {
     const parser = new SseParser(100);
     for (let count = 0; count < 1000; count += 1) expect(parser.push(utf8("id: 1\ndata: xx\n\n"))).toHaveLength(1);
   });
 });
 
-test("50,000 streams, cut anywhere, say the same as the format's own words", () => {
+test("50,000 streams, split anywhere, are parsed as the specification's algorithm does", () => {
   const token = fc.constantFrom(
     ...["data", "event", "id", "retry", ":", ": ", " ", "\r", "\n", "\r\n", "\n\n", "\r\n\r\n", "\0", "\uFEFF"],
     ...["a", "7", "1000", "é", "€", "😀", "data: x\n\n", "id: 5\n", "event: e\r", "\u2028", "\ud800"],

@@ -1,23 +1,23 @@
-// Reads an event stream (`text/event-stream`) as it comes in, piece by piece.
+// An incremental parser for event streams (`text/event-stream`).
 //
 // Invariants
-// 1. What comes out does not depend on how the bytes were cut: not inside a character, not between CR and LF.
-// 2. An event that its blank line has not ended yet does not exist. If the stream is cut there, it never did.
-// 3. What is kept between two pieces is bounded.
+// 1. The parsed events do not depend on the chunk boundaries, even inside a character or between CR and LF.
+// 2. An event exists only once its blank line has arrived. A stream cut before that line never contained the event.
+// 3. The state kept between two chunks is bounded.
 import { ControlError } from "../core/errors.ts";
 
 /** One event of a stream. */
 export interface SseMessage {
-  /** What the `event` line said; `message` without one. */
+  /** The value of the `event` line, or `message` without one. */
   readonly event: string;
   readonly data: string;
-  /** What whoever connects again says it has heard: the last id seen up to and with this event. */
+  /** The last id up to and including this event. A client sends it as `Last-Event-ID` when it reconnects. */
   readonly lastEventId: string;
 }
 
 /**
- * The most that one event may have. A fact carries at most about 1 MiB of text twice over, and JSON writes a control
- * character as six; a sender that goes beyond this does not speak our protocol.
+ * Maximum characters of one event. A log event has at most about 1 MiB of text twice over, and JSON writes a control
+ * character as six; a sender that exceeds this does not implement Belay's protocol.
  */
 export const EVENT_CHARS_MAX = 32 * 1024 * 1024;
 
@@ -26,8 +26,8 @@ const BOM = 0xfeff;
 
 export class SseParser {
   readonly #charsMax: number;
-  // Keeps half a character for the next piece. The byte order mark is ours to take away: not every platform does it
-  // exactly once when the mark itself comes in pieces.
+  // Keeps an incomplete character for the next chunk. The parser removes the byte order mark itself, because not every
+  // platform removes it exactly once when the mark is split between chunks.
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   #begun = false;
   #line = "";
@@ -43,17 +43,17 @@ export class SseParser {
     this.#charsMax = charsMax;
   }
 
-  /** The id of the last event, also of one without data. */
+  /** The id of the last event, even of an event without data. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** How long the sender wants us to wait before we connect again, if it has said so. */
+  /** The reconnection delay that the server sent in a `retry` line, if any. */
   get retryMs(): number | undefined {
     return this.#retryMs;
   }
 
-  /** The events that these bytes complete. Throws if one has become larger than any may be. */
+  /** Returns the events that these bytes complete. Throws if an event exceeds the maximum size. */
   push(bytes: Uint8Array): readonly SseMessage[] {
     const text = this.#decoder.decode(bytes, { stream: true });
     const messages: SseMessage[] = [];
@@ -61,12 +61,12 @@ export class SseParser {
     let from = (this.#skipLf && text.charCodeAt(0) === LF) || (!this.#begun && text.charCodeAt(0) === BOM) ? 1 : 0;
     this.#skipLf = false;
     this.#begun = true;
-    // Each is looked for once per line end, not once per line: most streams have only one of the two.
+    // CR and LF are each searched for only after the last match was consumed: most streams have only one of the two.
     let cr = text.indexOf("\r", from);
     let lf = text.indexOf("\n", from);
     while (cr !== -1 || lf !== -1) {
       const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr;
-      this.#end(this.#line + text.slice(from, end), messages);
+      this.#lineEnded(this.#line + text.slice(from, end), messages);
       this.#line = "";
       from = end + 1;
       if (end === cr && from === text.length) this.#skipLf = true;
@@ -79,8 +79,8 @@ export class SseParser {
     return messages;
   }
 
-  /** A line has ended: an empty one ends an event, any other adds to it. */
-  #end(line: string, messages: SseMessage[]): void {
+  /** Handles one complete line: an empty line ends the event, any other adds a field to it. */
+  #lineEnded(line: string, messages: SseMessage[]): void {
     if (line === "") {
       this.#dispatch(messages);
       return;
@@ -109,14 +109,14 @@ export class SseParser {
         if (/^[0-9]+$/.test(value)) this.#retryMs = Number(value);
         return;
       default:
-        // A field that nobody has defined is passed over, as the format says.
+        // The format requires unknown fields to be ignored.
         return;
     }
   }
 
   #dispatch(messages: SseMessage[]): void {
     this.#lastEventId = this.#idSeen;
-    // One `data` line without a value is an event with empty data; without any such line there is no event.
+    // One `data` line without a value is an event with empty data; without any `data` line there is no event.
     if (this.#data.length > 0) {
       const data = this.#data.length === 1 ? (this.#data[0] ?? "") : this.#data.join("\n");
       messages.push({ event: this.#event === "" ? "message" : this.#event, data, lastEventId: this.#lastEventId });
@@ -128,4 +128,4 @@ export class SseParser {
 }
 
 const tooLarge = (max: number): ControlError =>
-  new ControlError("internal", `An event of the stream has more than ${max} characters, which none of Belay's has.`);
+  new ControlError("internal", `An event of the stream has more than ${max} characters; Belay never sends one.`);

@@ -1,31 +1,31 @@
-// What client and server say to each other on the one connection over which a client follows everything (`/v1/stream`).
-// Types only: over a WebSocket each is one message, over an event stream the data of one event.
+// The messages of `/v1/stream`, the one connection over which a client follows all of its streams. Over a WebSocket
+// each is one message, over an event stream the data of one event.
 
-/** From the client. `id` is the client's own name for the request, and unique on its connection. */
+/** From the client. The client chooses `id`, which must be unique on its connection. */
 export type StreamUp =
   | {
       readonly type: "request";
       readonly id: string;
       readonly method: "GET" | "POST" | "DELETE";
-      /** With its query. */
+      /** Includes the query. */
       readonly path: string;
       readonly lastEventId?: string | undefined;
       readonly key?: string | undefined;
       readonly body?: object | undefined;
     }
-  /** So many characters of the answer were read: as many more may be sent. */
+  /** Flow control: the client has read `chars` characters of the response, so the server may send as many more. */
   | { readonly type: "read"; readonly id: string; readonly chars: number }
-  /** The answer is not wanted any more. Nothing else ends by it. */
+  /** The client no longer wants the response. Disconnecting ends nothing else. */
   | { readonly type: "leave"; readonly id: string };
 
 export type StreamDown =
-  /** First of all: what the connection is called by requests that belong to it. */
+  /** The first message: the name by which other requests refer to this connection. */
   | { readonly type: "open"; readonly stream: string }
-  /** The request has arrived. Its answer may take as long as it was asked to wait. */
+  /** The request has arrived. Its response may take as long as the request asked to wait. */
   | { readonly type: "received"; readonly id: string }
-  /** A whole answer. */
+  /** A complete response. */
   | { readonly type: "answer"; readonly id: string; readonly text: string; readonly head: StreamHead }
-  /** An answer that comes in pieces until `end`. */
+  /** A response sent in pieces until `end`. */
   | { readonly type: "head"; readonly id: string; readonly head: StreamHead }
   | { readonly type: "piece"; readonly id: string; readonly text: string }
   | { readonly type: "end"; readonly id: string }
@@ -36,5 +36,5 @@ export interface StreamHead {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Characters of one answer that may be on their way, sent and not read. */
+/** Flow-control window: characters of one response that may be sent and not yet read. */
 export const STREAM_WINDOW_CHARS = 256 * 1024;

@@ -40,7 +40,7 @@ openBelay({ store, agent: async () => "done" })
 
 const WORKS = ["done", "withdrawn cancelled"];
 const REFUSED = [
-  "invalid false Belay was bundled, and the files that its threads are started from were not.",
+  "invalid false Belay was bundled, but the files of its worker threads were not.",
   expect.stringContaining("serverExternalPackages"),
 ];
 
