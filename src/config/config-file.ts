@@ -1,8 +1,8 @@
-// The file a configuration stands in: found in the working directory, or named by whoever starts Belay.
+// The configuration file: discovered in the working directory, or named on the command line or in the environment.
 //
-// A directory may be a clone of a stranger's repository, or writable for a command of an agent, and a configuration can
-// run code, send keys to an address and allow things unasked. So a file that was merely found is used only if its path
-// and content are trusted, whatever it sets and whose it is. A file that was named is trusted.
+// A directory may be a clone of a stranger's repository, or an agent's command may have written to it, and a
+// configuration can run code, send keys to a URL and skip approvals. So a discovered file is used only if its path and
+// content are trusted, whatever it sets and whoever owns it. A named file is always trusted.
 import { constants } from "node:fs";
 import { lstat, open, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -17,7 +17,7 @@ export const CONFIG_NAMES: readonly string[] = [
   ...["belay.config.ts", "belay.config.js", "belay.config.mjs", "belay.config.json"],
 ];
 
-/** Longer than anybody writes by hand. */
+/** More than a file written by hand needs. */
 const CONFIG_BYTES_MAX = 256 * 1024;
 
 export interface ConfigFile {
@@ -26,20 +26,20 @@ export interface ConfigFile {
   readonly notices: readonly string[];
 }
 
-/** Whether a configuration that was found may be used: its path and content were trusted before, or are now. */
+/** Decides whether a discovered configuration may be used: its path and content were trusted before, or are now. */
 export type Trust = (found: ConfigContent) => Promise<"trusted" | "untrusted">;
 
 export interface ConfigSearch {
   readonly cwd: string;
-  /** Undefined: look for one. False: there is none. */
+  /** The path to read. Undefined: discover one. False: read none. */
   readonly named: string | false | undefined;
-  /** What is looked for. */
+  /** File names to look for. */
   readonly names: readonly string[];
   readonly clock: Clock;
   readonly trust: Trust;
 }
 
-/** Undefined: there is none. */
+/** Reads and checks the configuration file. Undefined if there is none. */
 export async function readConfigFile({
   cwd,
   named,
@@ -51,7 +51,7 @@ export async function readConfigFile({
   if (named !== undefined) {
     const path = resolve(cwd, named);
     const config = isCode(path) ? await readCode(path, clock) : parseJson(path, await readJson(path));
-    const notices = isCode(path) ? [`The configuration ${path} is code, and was run.`] : [];
+    const notices = isCode(path) ? [`The configuration ${path} is code; it was run.`] : [];
     return { path, config: checked(config, path), notices };
   }
   const path = await findConfig(cwd, names);
@@ -63,9 +63,9 @@ export async function readConfigFile({
   if ((await trust(content)) === "untrusted") throw untrusted(content.path);
   if (isCode(path)) {
     const config = checked(await readCode(path, clock), path);
-    return { path, config, notices: [`The configuration ${path} was found here. It is code, and was run.`] };
+    return { path, config, notices: [`The configuration ${path} was found here. It is code; it was run.`] };
   }
-  // The text of the digest: the file itself may have changed since.
+  // Parses the text that the digest covers: the file itself may have changed since.
   const config = checked(parseJson(path, content.text), path);
   for (const module of [config.agent, config.tools]) {
     if (module === undefined) continue;
@@ -78,15 +78,15 @@ export async function readConfigFile({
   return { path, config, notices };
 }
 
-/** How a path that was refused is trusted. */
+/** The error for an untrusted file. Its hint is the command that trusts it. */
 const untrusted = (path: string): ControlError =>
   new ControlError("invalid", `${path} was found here and is not trusted, or has changed since. It was not used.`, {
-    hint: `Read it, and then trust it with: belay trust ${quoted(path)}. Or name another: --config FILE, --no-config.`,
+    hint: `Read it, then trust it with: belay trust ${quoted(path)}. Or use --config FILE or --no-config.`,
   });
 
 const quoted = (path: string): string => (/^[\w./@%+:,=-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
 
-/** Code whose path is not written in the configuration as it is. It is not part of what was trusted. */
+/** Refuses code whose path the configuration does not contain literally: the trusted digest does not cover it. */
 async function checkCovered(module: string, { path, files }: ConfigContent): Promise<void> {
   const real = await realpath(module).catch(() => module);
   if (files.includes(real)) return;
@@ -95,7 +95,7 @@ async function checkCovered(module: string, { path, files }: ConfigContent): Pro
   });
 }
 
-/** The configuration of a directory. */
+/** Finds the configuration of a directory. Throws `invalid` if there are several. */
 export async function findConfig(cwd: string, names: readonly string[] = CONFIG_NAMES): Promise<string | undefined> {
   const found: string[] = [];
   for (const name of names) {
@@ -107,7 +107,7 @@ export async function findConfig(cwd: string, names: readonly string[] = CONFIG_
   }
   if (found.length > 1) {
     throw new ControlError("invalid", `There are several configurations in ${cwd}: ${found.join(", ")}.`, {
-      hint: "Keep one of them, or name the one that is meant with --config.",
+      hint: "Keep one of them, or name one with --config.",
     });
   }
   return found[0] === undefined ? undefined : join(cwd, found[0]);
@@ -115,7 +115,7 @@ export async function findConfig(cwd: string, names: readonly string[] = CONFIG_
 
 const isCode = (path: string): boolean => !path.endsWith(".json");
 
-/** What is worth a line at the start: what is run, where it works, who is asked, and where keys and texts are sent. */
+/** The settings announced at startup: code that is run, paths, approvals, and where keys and texts are sent. */
 function powersOf(config: BelayConfig): readonly string[] {
   const { agent, acp, tools, mode, directories, providers = {}, processes, server, retention } = config;
   const { workspace, store, instructions } = config;
@@ -138,22 +138,22 @@ function powersOf(config: BelayConfig): readonly string[] {
   ];
 }
 
-/** Code is loaded by its path after it was looked at, so no other user may be able to change it meanwhile. */
+/** Code is loaded by path after this check, so no other user may be able to change it in between. */
 async function checkOwn(path: string): Promise<void> {
   const found = await lstat(path).catch((error: unknown) => {
     throw unreadable(path, error);
   });
   const uid = process.getuid?.();
   const problem = !found.isFile()
-    ? "it is a link or no ordinary file"
+    ? "it is a link or not a regular file"
     : uid !== undefined && found.uid !== uid
       ? "it belongs to another user"
       : (found.mode & 0o022) !== 0
         ? "others can write to it"
         : undefined;
   if (problem === undefined) return;
-  throw new ControlError("invalid", `${path} is code, and was not used: it was only found here, and ${problem}.`, {
-    hint: "Make it yours alone, or name the configuration that is meant with --config. Else use --no-config.",
+  throw new ControlError("invalid", `${path} was not used: it is code, it was only found here, and ${problem}.`, {
+    hint: "Make it writable for you alone, name the configuration with --config, or use --no-config.",
   });
 }
 
@@ -179,15 +179,15 @@ function parseJson(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // Not in the parser's words: these quote what is around, which may be a key.
+    // The parser's message is not repeated: it quotes the surrounding text, which may be a key.
     const place = /line \d+ column \d+/.exec(error instanceof Error ? error.message : "")?.[0];
     throw new ControlError("invalid", `${path} is not valid JSON${place === undefined ? "" : ` at ${place}`}.`, {
-      hint: "JSON has no comments and no comma behind the last field. Or write it as belay.config.mjs.",
+      hint: "JSON has no comments and no trailing commas. Or write it as belay.config.mjs.",
     });
   }
 }
 
-/** A text of bounded length, from anything that can be read to its end. */
+/** Reads a text of at most `bytesMax` bytes from anything that can be read to its end, a pipe included. */
 export async function readText(path: string, bytesMax: number): Promise<string> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -205,7 +205,7 @@ export async function readText(path: string, bytesMax: number): Promise<string> 
   }
 }
 
-/** Whether it is one that stays, and no pipe. */
+/** Whether the path is a regular file, not for example a pipe. */
 export const isFile = (path: string): Promise<boolean> =>
   stat(path).then(
     (found) => found.isFile(),
@@ -215,14 +215,14 @@ export const isFile = (path: string): Promise<boolean> =>
 function unreadable(path: string, error: unknown): ControlError {
   if (error instanceof ControlError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const problem = { ENOENT: "does not exist", EISDIR: "is a directory", EACCES: "may not be read" }[code];
+  const problem = { ENOENT: "does not exist", EISDIR: "is a directory", EACCES: "must be readable" }[code];
   return new ControlError("invalid", `${path} ${problem ?? `cannot be read (${code})`}.`, {
     hint: "Check the path.",
     cause: error,
   });
 }
 
-/** With its paths from `directory` on. */
+/** Returns the configuration with its paths resolved against `directory`. */
 export function absolute(config: BelayConfig, directory: string): BelayConfig {
   const at = (path: string): string => resolve(directory, path);
   const { workspace, store, agent, acp, tools, instructions, server } = config;
@@ -238,11 +238,11 @@ export function absolute(config: BelayConfig, directory: string): BelayConfig {
   };
 }
 
-/** A bare name is looked for where programs are. */
+/** A program without a slash is left to PATH. */
 const absoluteCommand = (
-  [program, ...words]: readonly [string, ...string[]],
+  [program, ...args]: readonly [string, ...string[]],
   at: (path: string) => string,
-): readonly [string, ...string[]] => [program.includes("/") ? at(program) : program, ...words];
+): readonly [string, ...string[]] => [program.includes("/") ? at(program) : program, ...args];
 
 type Server = NonNullable<BelayConfig["server"]>;
 

@@ -1,45 +1,47 @@
-// What a configuration must look like, and what is said about one that does not.
+// The schema of a configuration, and the messages of its validation errors.
 import { z } from "zod";
 import { PERMISSION_MODES } from "../agent/permission.ts";
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { BelayConfig } from "./config.ts";
 
-/** Where a setting comes from, so that what is wrong with it can be found. */
+/** Where a setting comes from. Error messages name it. */
 export type Source =
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "environment"; readonly names: ReadonlyMap<string, string> }
   | { readonly kind: "flags" };
 
-/** A day: longer than that is no limit. */
+/** A day. A longer limit is not a limit. */
 const DAY_MS = 24 * 60 * 60_000;
 const GRACE_MS_MAX = 30_000;
 const TEXT_CHARS_MAX = 64 * 1024;
 const NAMES_MAX = 256;
 const ARGUMENT_CHARS_MAX = 4_096;
 
-const PATH = "is a path";
+const PATH = "must be a path";
 const path = z
   .string(PATH)
   .min(1, PATH)
   .max(4_096, PATH)
   .regex(/^[^\0]*$/, PATH);
-const whole = (what: string, max: number, min = 1) => z.int(what).min(min, what).max(max, what);
-const ms = (max: number) => whole(`is a whole number of milliseconds from 1 to ${max}`, max);
-const count = (max: number) => whole(`is a whole number from 1 to ${max}`, max);
-const amount = whole("must be a whole number above 0", Number.MAX_SAFE_INTEGER);
+const integer = (message: string, max: number, min = 1) => z.int(message).min(min, message).max(max, message);
+const ms = (max: number) => integer(`must be a whole number of milliseconds from 1 to ${max}`, max);
+const count = (max: number) => integer(`must be a whole number from 1 to ${max}`, max);
+const amount = integer("must be a whole number above 0", Number.MAX_SAFE_INTEGER);
 const days = z.number("must be a number of days above 0").positive("must be a number of days above 0");
 const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
-  z.enum(words, `is one of ${words.join(", ")}`);
-const names = (what: string, pattern: RegExp) =>
-  z.array(z.string(what).regex(pattern, what), `is a list; each of it ${what}`).max(NAMES_MAX, "is too long a list");
+  z.enum(words, `must be one of ${words.join(", ")}`);
+const names = (message: string, pattern: RegExp) =>
+  z
+    .array(z.string(message).regex(pattern, message), `must be a list; each element ${message}`)
+    .max(NAMES_MAX, `must have at most ${NAMES_MAX} elements`);
 
-const OBJECT = "is an object";
-const MODES = `is a list of some of ${PERMISSION_MODES.join(", ")}`;
-const COMMAND = 'is a program and its arguments, such as ["some-agent", "--acp"]';
-const URL_TEXT = 'is an address such as "https://models.example.com/v1", without a name and password in it';
+const OBJECT = "must be an object";
+const MODES = `must be a list of some of ${PERMISSION_MODES.join(", ")}`;
+const COMMAND = 'must be a program and its arguments, such as ["some-agent", "--acp"]';
+const URL_TEXT = 'must be a URL such as "https://models.example.com/v1", without a name and password';
 const VARIABLE =
-  "is the name of a variable that ends with _KEY, _TOKEN or _SECRET; the key itself does not belong here";
+  "must be the name of a variable that ends with _KEY, _TOKEN or _SECRET; do not write the key itself here";
 
 const provider = z.strictObject(
   {
@@ -53,16 +55,18 @@ const provider = z.strictObject(
   OBJECT,
 );
 
+const MODEL = 'must be "PROVIDER/MODEL"';
+
 const TIERS = ["namespace", "cgroup", "anchor", "group"] as const;
 const MECHANISMS = ["bubblewrap", "unshare", "cgroup", "anchor", "group"] as const;
 
 const SHAPE = z.strictObject(
   {
-    model: z.string('is "PROVIDER/MODEL"').min(1, 'is "PROVIDER/MODEL"').max(256, "is too long").optional(),
+    model: z.string(MODEL).min(1, MODEL).max(256, "is too long").optional(),
     workspace: path.optional(),
     directories: oneOf(["workspace", "any"]).optional(),
     store: path.optional(),
-    mode: z.enum(PERMISSION_MODES, `is one of ${PERMISSION_MODES.join(", ")}`).optional(),
+    mode: z.enum(PERMISSION_MODES, `must be one of ${PERMISSION_MODES.join(", ")}`).optional(),
     modes: z.array(z.enum(PERMISSION_MODES, MODES), MODES).min(1, MODES).optional(),
     agent: path.optional(),
     acp: z
@@ -72,7 +76,7 @@ const SHAPE = z.strictObject(
       .optional(),
     tools: path.optional(),
     instructions: z
-      .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'is a text, or { "file": PATH }')
+      .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'must be a text, or { "file": PATH }')
       .optional(),
     retention: z
       .strictObject(
@@ -103,7 +107,10 @@ const SHAPE = z.strictObject(
           ...{ requireTier: oneOf(TIERS).optional(), mechanism: oneOf(MECHANISMS).optional() },
           ...{ profile: oneOf(["none", "contain", "workspace"]).optional(), cgroup: path.optional() },
           env: z
-            .strictObject({ allow: names("is the name of a variable", /^[A-Za-z_][A-Za-z0-9_]*$/).optional() }, OBJECT)
+            .strictObject(
+              { allow: names("must be the name of a variable", /^[A-Za-z_][A-Za-z0-9_]*$/).optional() },
+              OBJECT,
+            )
             .optional(),
         },
         OBJECT,
@@ -112,22 +119,22 @@ const SHAPE = z.strictObject(
     server: z
       .strictObject(
         {
-          host: z.string("is a host or an address").min(1).max(255).optional(),
-          port: whole("is a port, from 0 to 65535", 65_535, 0).optional(),
+          host: z.string("must be a host name or an IP address").min(1).max(255).optional(),
+          port: integer("must be a port, from 0 to 65535", 65_535, 0).optional(),
           socket: path.optional(),
-          origins: names('is an origin such as "https://example.com"', /^https?:\/\/[^/*\s?#]+$/).optional(),
-          hosts: names("is a host name, with its port if it has one", /^[^/*\s?#@]+$/).optional(),
+          origins: names('must be an origin such as "https://example.com"', /^https?:\/\/[^/*\s?#]+$/).optional(),
+          hosts: names("must be a host name, optionally with a port", /^[^/*\s?#@]+$/).optional(),
           crowd: z
             .strictObject(
               {
-                changesPerSecond: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
-                streamsPerToken: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
-                connections: whole("is a whole number from 1 to 100000", 100_000, 1).optional(),
+                changesPerSecond: count(100_000).optional(),
+                streamsPerToken: count(100_000).optional(),
+                connections: count(100_000).optional(),
               },
               OBJECT,
             )
             .optional(),
-          tls: z.strictObject({ cert: path, key: path }, "has `cert` and `key`, two files").optional(),
+          tls: z.strictObject({ cert: path, key: path }, "must have `cert` and `key`, two files").optional(),
           trustedProxy: z
             .strictObject(
               {
@@ -145,7 +152,7 @@ const SHAPE = z.strictObject(
       )
       .optional(),
     providers: z
-      .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), provider, "is an object of providers by name")
+      .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/), provider, "must be an object of providers by name")
       .optional(),
   },
   OBJECT,
@@ -156,10 +163,10 @@ export function isPlainUrl(text: string): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
 }
 
-/** The same, checked. Throws `invalid` with the place, what is wrong there, and what may have been meant. */
+/** Checks a configuration. Throws `invalid` with the field, the problem, and a suggestion for an unknown field. */
 export function checkConfig(given: unknown, source: Source): BelayConfig {
   const parsed = SHAPE.safeParse(given);
-  // Decoding: what the shape lets through is what the type says, but for optional fields it types as undefined too.
+  // Decoding: the schema matches the type, except that it types optional fields as possibly undefined.
   if (parsed.success) return withoutUndefined(parsed.data) as BelayConfig;
   const [issue] = parsed.error.issues;
   throw new ControlError("invalid", issue === undefined ? "The configuration is not valid." : problem(issue, source), {
@@ -173,11 +180,11 @@ function problem(issue: z.core.$ZodIssue, source: Source): string {
     const [key = ""] = issue.keys;
     const known = knownAt(at);
     const meant = suggest(key, known);
-    const advice = meant === undefined ? `There are: ${known.join(", ")}.` : `Did you mean \`${meant}\`?`;
-    return `${where([...at, key], source)} is not known. ${advice}`;
+    const advice = meant === undefined ? `Known fields: ${known.join(", ")}.` : `Did you mean \`${meant}\`?`;
+    return `${where([...at, key], source)} is not a known field. ${advice}`;
   }
   if (issue.code === "invalid_key") {
-    return `${where(at, source)} is no name for a provider: lower-case letters, digits, - and _.`;
+    return `${where(at, source)} is not a valid name for a provider: use lower-case letters, digits, - and _.`;
   }
   return `${where(at, source)} ${issue.message}.`;
 }
@@ -194,7 +201,7 @@ function where(at: readonly string[], source: Source): string {
   }
 }
 
-/** As it is typed. Most are called like their field. */
+/** The command-line option of a field. Most are named after their field. */
 const flagOf = (at: readonly string[]): string =>
   OTHER_FLAGS[at.join(".")] ?? `--${(at.at(-1) ?? "").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
@@ -208,7 +215,7 @@ const OTHER_FLAGS: Readonly<Record<string, string>> = {
   "processes.requireTier": "--require",
 };
 
-/** The fields at a place of the shape. */
+/** The fields that the schema knows at a path. */
 function knownAt(at: readonly string[]): readonly string[] {
   let shape: unknown = SHAPE;
   for (const step of at) {
@@ -230,10 +237,13 @@ function withoutUndefined(value: unknown): unknown {
   return Object.fromEntries(known.map(([name, one]) => [name, withoutUndefined(one)]));
 }
 
-/** A key stands in no file that is shown, copied and committed. Looked for before anything else, and never quoted. */
+/**
+ * Throws if a configuration contains a key: such files are shown, copied and committed. Runs before all other checks,
+ * and never quotes the key.
+ */
 export function refuseSecrets(given: unknown, file: string): void {
   const left: { readonly value: unknown; readonly at: readonly string[] }[] = [{ value: given, at: [] }];
-  // A module can make a configuration that leads back to itself.
+  // The configuration of a module can contain itself.
   const seen = new Set<unknown>();
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value, at } = next;
@@ -247,13 +257,13 @@ export function refuseSecrets(given: unknown, file: string): void {
 const SECRET_NAME = /^(api[-_]?key|key|token|auth[-_]?token|access[-_]?token|secret|password)$/i;
 const SECRET_VALUE = /(^|[^A-Za-z0-9])(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[A-Z0-9]{16}|-----BEGIN )/;
 
-/** `server.tls.key` names a file. */
+/** `server.tls.key` is the path of a file. */
 const isSecretName = (at: readonly string[]): boolean =>
   SECRET_NAME.test(at.at(-1) ?? "") && at.join(".") !== "server.tls.key";
 
 const secretIn = (file: string, at: readonly string[]): ControlError =>
-  new ControlError("invalid", `${file}: \`${at.join(".")}\` holds a key. Keys are not read from a configuration.`, {
+  new ControlError("invalid", `${file}: \`${at.join(".")}\` contains a key. Keys are not read from a configuration.`, {
     hint:
-      "Remove it there. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that `apiKeyEnv` names; or, with _FILE " +
-      "behind the name, a file that has it.",
+      "Remove it. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that `apiKeyEnv` names; or add _FILE to the " +
+      "name and set it to a file with the key.",
   });

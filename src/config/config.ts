@@ -1,51 +1,52 @@
-// What can be configured, as people write it down. Everything is optional.
+// The type of a configuration, as users write it. Every field is optional.
 import type { PermissionMode } from "../agent/permission.ts";
 import type { Retention } from "../core/model/retention.ts";
 import type { Mechanism, Profile, Tier } from "../ports/spawner.ts";
+import type { BelayOptions } from "../sdk/belay-options.ts";
 import type { Directories } from "../sdk/directories.ts";
 
 export interface BelayConfig {
-  /** Who answers: "openai/gpt-…", "anthropic/claude-…", or "NAME/model" with NAME one of `providers`. */
+  /** The model: "openai/gpt-…", "anthropic/claude-…", or "NAME/model" with NAME one of `providers`. */
   readonly model?: string;
-  /** The directory the agent works in. Default the working directory. */
+  /** The directory that the agent works in. Default: the working directory. */
   readonly workspace?: string;
-  /** Which directories a session may be given: those inside the workspace (default), or `any`. */
+  /** Which directories a session may use: those inside the workspace (default), or `any`. */
   readonly directories?: Directories;
-  /** The file that keeps everything, or ":memory:". */
+  /** The database file, or ":memory:". */
   readonly store?: string;
-  /** What the agent may do by itself. Default `ask`. */
+  /** What the agent may do without approval. Default: `ask`. */
   readonly mode?: PermissionMode;
-  /** The modes that a session may be set to: a ceiling. Default: all. For the agent of a model only. */
+  /** The modes that a session may be set to: a ceiling. Default: all. Only for the built-in agent over a `model`. */
   readonly modes?: readonly PermissionMode[];
-  /** A module with an agent of your own: its export `agent`, or its default one. */
+  /** The path of a module with your own agent: its export `agent`, or its default export. */
   readonly agent?: string;
-  /** An agent of somebody else's that speaks ACP on its pipes: a program and its arguments. It gets your keys. */
+  /** An external agent that speaks ACP on stdin and stdout: a program and its arguments. It inherits your keys. */
   readonly acp?: readonly [string, ...string[]];
-  /** A module with tools of your own, added to ours: its export `tools`, or its default one. */
+  /** The path of a module with your own tools, besides the built-in ones: its export `tools`, or its default export. */
   readonly tools?: string;
-  /** What the model is told besides our own words: a text, or a file with one. */
+  /** Instructions for the model, added to the built-in system prompt: a text, or a file with one. */
   readonly instructions?: string | { readonly file: string };
-  /** What is kept of each session and of all. Default: everything. */
+  /** How much of each session and of all sessions is kept. Default: everything. */
   readonly retention?: Retention;
   readonly limits?: LimitsConfig;
   readonly processes?: ProcessesConfig;
   readonly server?: ServerConfig;
-  /** Providers of your own, by the name that stands before the slash in `model`. */
+  /** Your own providers, by the name before the slash in `model`. */
   readonly providers?: Readonly<Record<string, ProviderConfig>>;
 }
 
 export interface LimitsConfig {
-  /** How long a run may take altogether. */
+  /** Maximum duration of a run. */
   readonly runLimitMs?: number;
-  /** Runs that are live at once. */
+  /** Maximum number of live runs. */
   readonly liveRunsMax?: number;
-  /** Turns of one run. */
+  /** Maximum turns of one run. */
   readonly turnsMax?: number;
-  /** Tokens of one run, of input and output together. */
+  /** Maximum tokens of one run, input and output together. */
   readonly tokensMax?: number;
-  /** How long work may take to stop before it is given up. */
+  /** How long stopping work may take before it is abandoned. */
   readonly graceMs?: number;
-  /** How long a command of the agent may take. */
+  /** Maximum duration of one of the agent's commands. */
   readonly commandMs?: number;
 }
 
@@ -54,7 +55,7 @@ export interface ProcessesConfig {
   readonly mechanism?: Mechanism;
   readonly profile?: Profile;
   readonly env?: { readonly allow?: readonly string[] };
-  /** A directory of cgroup v2 that was delegated to Belay. */
+  /** A cgroup v2 directory that was delegated to Belay. */
   readonly cgroup?: string;
 }
 
@@ -63,38 +64,60 @@ export interface ServerConfig {
   readonly port?: number;
   /** The path of the private socket. */
   readonly socket?: string;
-  /** Web pages of other origins that may ask, each exactly as a browser names it. */
+  /** Other origins whose web pages may call the server (CORS), each exactly as a browser sends it. */
   readonly origins?: readonly string[];
-  /** Names besides its own under which the server may be asked for. */
+  /** Additional host names under which the server may be reached. */
   readonly hosts?: readonly string[];
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** What one token and all connections together may have, where the defaults are too small for a crowd of your own. */
+  /** Limits for one token and for all connections together. Raise them for many concurrent clients. */
   readonly crowd?: RateLimitsConfig;
-  /** A proxy that ends TLS before us, and proves itself with what stands in this file. */
+  /** A reverse proxy that terminates TLS and authenticates itself with the secret in this file. */
   readonly trustedProxy?: { readonly secretFile: string; readonly header?: string };
 }
 
 export interface RateLimitsConfig {
-  /** Changes a second of one token; twice as many at once. Cancels do not count. Default 20. */
+  /** Mutating requests per second per token; bursts of twice as many pass. Cancels do not count. Default 20. */
   readonly changesPerSecond?: number;
-  /** Event streams that one token has open. Default 32. */
+  /** Open event streams per token. Default 32. */
   readonly streamsPerToken?: number;
-  /** Connections of a listener. Default 1024. */
+  /** Open connections per listener. Default 1024. */
   readonly connections?: number;
 }
 
 export interface ProviderConfig {
   readonly kind?: "openai-compatible";
   readonly baseUrl: string;
-  /** The variable that has its key; with `_FILE` behind it, the file that has. Without it no key is sent. */
+  /** The environment variable with the key; with `_FILE` appended, of a file with the key. Default: no key is sent. */
   readonly apiKeyEnv?: string;
 }
 
-/** A configuration with nothing left open that we know an answer to. Paths are absolute. */
+/** A configuration with its defaults filled in. Paths are absolute. */
 export interface SettledConfig extends BelayConfig {
   readonly workspace: string;
   readonly mode: PermissionMode;
 }
 
-/** For `belay.config.ts`: the same, and an editor that knows the fields. */
+/** Returns the configuration unchanged. In `belay.config.ts` it gives editors the type of the fields. */
 export const defineConfig = (config: BelayConfig): BelayConfig => config;
+
+/** The options of `openBelay()` that a configuration sets, without the agent and the store. */
+export function openOptions({
+  workspace,
+  directories,
+  retention,
+  limits = {},
+  processes = {},
+}: SettledConfig): Pick<
+  BelayOptions,
+  "directories" | "retention" | "graceMs" | "liveRunsMax" | "runLimitMs" | "processes"
+> {
+  const { graceMs, liveRunsMax, runLimitMs } = limits;
+  return {
+    ...(directories === undefined ? {} : { directories }),
+    ...(retention === undefined ? {} : { retention }),
+    ...(graceMs === undefined ? {} : { graceMs }),
+    ...(liveRunsMax === undefined ? {} : { liveRunsMax }),
+    ...(runLimitMs === undefined ? {} : { runLimitMs }),
+    processes: { workspace, ...processes, ...(graceMs === undefined ? {} : { graceMs }) },
+  };
+}

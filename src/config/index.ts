@@ -1,4 +1,4 @@
-// The public surface of `agent-belay/config`, name by name: a configuration, checked by the compiler.
+// The public API of `agent-belay/config`: the types of a configuration.
 export {
   type BelayConfig,
   defineConfig,

@@ -33,11 +33,11 @@ function put(name: string, content: object | string, mode = 0o644): string {
   return path;
 }
 
-/** What is found is trusted, unless a test says otherwise. */
+/** Trusts discovered files, unless a test overrides it. */
 const load = (given: Partial<LoadOptions> = {}) =>
   loadConfig({ cwd, flags: {}, env: {}, trust: async () => "trusted", ...given });
 
-/** What a refusal says, with the directory of the test left out. */
+/** The message of a refusal, without the directory of the test. */
 async function refusal(given: Partial<LoadOptions> = {}): Promise<string> {
   const error: unknown = await load(given).then(
     ({ config }) => expect.unreachable(`accepted ${JSON.stringify(config)}`),
@@ -48,11 +48,11 @@ async function refusal(given: Partial<LoadOptions> = {}): Promise<string> {
 }
 
 describe("a configuration", () => {
-  test("is there without anybody having written one", async () => {
+  test("has defaults if there is no file", async () => {
     expect(await load()).toEqual({ config: { workspace: cwd, mode: "ask" }, file: undefined, notices: [] });
   });
 
-  test("is what was typed before the environment, before the file, before what we take", async () => {
+  test("takes the command line before the environment, the file and the defaults", async () => {
     put("belay.config.json", {
       model: "a/file",
       mode: "read-only",
@@ -79,14 +79,14 @@ describe("a configuration", () => {
     ["model", { agent: "own.js" }, { BELAY_MODEL: "a/b" }, {}],
     ["model", {}, { BELAY_AGENT: "own.js" }, { model: "a/b" }],
     ["agent,model", { agent: "own.js", model: "a/b" }, {}, {}],
-  ] as const)("has one choice of agent, %s: of %j in the file, %j around, %j typed", async (names, own, env, flags) => {
+  ] as const)("selects the agent by %s: file %j, environment %j, flags %j", async (names, own, env, flags) => {
     put("own.js", "");
     put("belay.config.json", own);
     const { config } = await load({ flags, env });
     expect(["agent", "acp", "model"].filter((name) => Object.hasOwn(config, name)).join()).toBe(names);
   });
 
-  test("has paths from where they were written", async () => {
+  test("resolves paths against the directory of their source", async () => {
     mkdirSync(join(cwd, "etc"));
     const written: BelayConfig = {
       ...{ workspace: "w", store: ":memory:", agent: "a.js", tools: "t.js", instructions: { file: "i.md" } },
@@ -101,13 +101,13 @@ describe("a configuration", () => {
     });
   });
 
-  test("has no provider by the name of what every object has", async () => {
+  test("treats `__proto__` as a name like any other", async () => {
     put("belay.config.json", '{"providers":{"__proto__":{"baseUrl":"http://h/v1"}}}');
     const { config } = await load();
     expect([Object.keys(config.providers ?? {}), Reflect.get({}, "baseUrl")]).toEqual([[], undefined]);
   });
 
-  test("is left alone when it is not wanted, and taken where the environment names it", async () => {
+  test("reads no file with `config: false`, and the file that BELAY_CONFIG names", async () => {
     put("belay.config.json", { model: "a/b" });
     put("other.json", { model: "c/d" });
     expect((await load({ flags: { config: false } })).config.model).toBeUndefined();
@@ -115,50 +115,56 @@ describe("a configuration", () => {
   });
 });
 
-describe("modes, a ceiling", () => {
-  test("the mode is the first that is left, unless one was chosen; one beyond them is refused", async () => {
+describe("the ceiling `modes`", () => {
+  test("its first mode is the default, and a chosen mode that it does not allow is refused", async () => {
     expect((await load({ flags: { modes: ["read-only"] } })).config.mode).toBe("read-only");
     expect((await load({ flags: { modes: ["read-only", "ask"] } })).config.mode).toBe("ask");
     const beyond = { flags: { modes: ["read-only"] as const }, env: { BELAY_MODE: "auto" } };
-    expect(await refusal(beyond)).toBe("The mode is auto, and `modes` allows only read-only.");
-    // What is typed counts before the file, for the ceiling too.
+    expect(await refusal(beyond)).toBe("The mode is auto, but `modes` allows only read-only.");
+    // The command line overrides the file for the ceiling, too.
     put("belay.config.json", { modes: ["auto"], mode: "auto" });
     expect(await refusal({ flags: { modes: ["read-only"] } })).toContain("The mode is auto");
   });
 });
 
-describe("what is wrong is said with its place", () => {
+describe("an invalid setting is reported with its source and field", () => {
   test.each<[object | string, string]>([
-    [{ modle: "a/b" }, "belay.config.json: `modle` is not known. Did you mean `model`?"],
-    [{ limits: { turnMax: 1 } }, "belay.config.json: `limits.turnMax` is not known. Did you mean `turnsMax`?"],
-    [{ providers: { x: { baseURL: "" } } }, "belay.config.json: `providers.x.baseUrl` is an address"],
-    [{ providers: { x: { baseUrl: "http://h", url: 1 } } }, "`providers.x.url` is not known. There are: kind, baseUrl"],
-    [{ providers: { "X Y": { baseUrl: "http://h" } } }, "`providers.X Y` is no name for a provider"],
-    [{ providers: { x: { baseUrl: "http://me:pw@h/v1" } } }, "without a name and password in it"],
-    [{ providers: { x: { baseUrl: "http://h", apiKeyEnv: "PATH" } } }, "is the name of a variable that ends with _KEY"],
-    [{ mode: "yolo" }, "belay.config.json: `mode` is one of ask, auto, read-only."],
-    [{ limits: { graceMs: 0 } }, "`limits.graceMs` is a whole number of milliseconds from 1 to 30000."],
-    [{ server: { port: 65_536 } }, "`server.port` is a port, from 0 to 65535."],
-    [{ server: { origins: ["*"] } }, "`server.origins.0` is an origin such as"],
-    [{ processes: { profile: "nothing" } }, "`processes.profile` is one of none, contain, workspace."],
-    [{ instructions: 3 }, '`instructions` is a text, or { "file": PATH }.'],
-    [{ workspace: "" }, "`workspace` is a path."],
-    [[], "belay.config.json is an object."],
+    [{ modle: "a/b" }, "belay.config.json: `modle` is not a known field. Did you mean `model`?"],
+    [{ limits: { turnMax: 1 } }, "belay.config.json: `limits.turnMax` is not a known field. Did you mean `turnsMax`?"],
+    [{ providers: { x: { baseURL: "" } } }, "belay.config.json: `providers.x.baseUrl` must be a URL"],
+    [
+      { providers: { x: { baseUrl: "http://h", url: 1 } } },
+      "`providers.x.url` is not a known field. Known fields: kind, baseUrl",
+    ],
+    [{ providers: { "X Y": { baseUrl: "http://h" } } }, "`providers.X Y` is not a valid name for a provider"],
+    [{ providers: { x: { baseUrl: "http://me:pw@h/v1" } } }, "without a name and password"],
+    [
+      { providers: { x: { baseUrl: "http://h", apiKeyEnv: "PATH" } } },
+      "must be the name of a variable that ends with _KEY",
+    ],
+    [{ mode: "yolo" }, "belay.config.json: `mode` must be one of ask, auto, read-only."],
+    [{ limits: { graceMs: 0 } }, "`limits.graceMs` must be a whole number of milliseconds from 1 to 30000."],
+    [{ server: { port: 65_536 } }, "`server.port` must be a port, from 0 to 65535."],
+    [{ server: { origins: ["*"] } }, "`server.origins.0` must be an origin such as"],
+    [{ processes: { profile: "nothing" } }, "`processes.profile` must be one of none, contain, workspace."],
+    [{ instructions: 3 }, '`instructions` must be a text, or { "file": PATH }.'],
+    [{ workspace: "" }, "`workspace` must be a path."],
+    [[], "belay.config.json must be an object."],
     ["{\n  // hello\n}", "belay.config.json is not valid JSON at line 2 column 3."],
   ])("%j", async (content, message) => {
     put("belay.config.json", content);
     expect(await refusal()).toContain(message);
   });
 
-  test("in the environment by the variable, and on the command line by the option", async () => {
-    expect(await refusal({ env: { BELAY_MODE: "rad-only" } })).toBe("BELAY_MODE is one of ask, auto, read-only.");
-    expect(await refusal({ env: { BELAY_PORT: "http" } })).toBe("BELAY_PORT is a port, from 0 to 65535.");
-    expect(await refusal({ flags: { limits: { turnsMax: 0 } } })).toContain("--turns-max is a whole number");
-    expect(await refusal({ flags: { server: { origins: ["x"] } } })).toContain("--allow-origin is an origin");
-    expect(await refusal({ flags: { instructions: { file: "" } } })).toContain("--instructions is");
+  test("in the environment with the variable, on the command line with the option", async () => {
+    expect(await refusal({ env: { BELAY_MODE: "rad-only" } })).toBe("BELAY_MODE must be one of ask, auto, read-only.");
+    expect(await refusal({ env: { BELAY_PORT: "http" } })).toBe("BELAY_PORT must be a port, from 0 to 65535.");
+    expect(await refusal({ flags: { limits: { turnsMax: 0 } } })).toContain("--turns-max must be a whole number");
+    expect(await refusal({ flags: { server: { origins: ["x"] } } })).toContain("--allow-origin must be an origin");
+    expect(await refusal({ flags: { instructions: { file: "" } } })).toContain("--instructions must be");
   });
 
-  test("a file that was named and is not there, a directory, too long a file, and two files at once", async () => {
+  test("a missing file, a directory, a file that is too long, and two files at once are refused", async () => {
     expect(await refusal({ flags: { config: "no.json" } })).toBe("no.json does not exist.");
     expect(await refusal({ flags: { config: "no.ts" } })).toBe("no.ts does not exist.");
     mkdirSync(join(cwd, "d.json"));
@@ -171,7 +177,7 @@ describe("what is wrong is said with its place", () => {
   });
 });
 
-describe("G35: no key stands in a configuration", () => {
+describe("G35: a configuration cannot contain a key", () => {
   const KEY = `sk-${"a1".repeat(12)}`;
   test.each<[object]>([
     [{ apiKey: "anything" }],
@@ -179,20 +185,20 @@ describe("G35: no key stands in a configuration", () => {
     [{ providers: { x: { baseUrl: "http://h", apiKeyEnv: KEY } } }],
     [{ instructions: `Use the key ${KEY} for it.` }],
     [{ server: { token: "anything" } }],
-  ])("%j is refused, and not repeated", async (content) => {
+  ])("%j is refused without quoting the key", async (content) => {
     put("belay.config.json", content);
-    const said = await refusal();
-    expect(said).toContain("Keys are not read from a configuration");
-    expect(said).not.toContain(KEY);
-    expect(said).not.toContain("anything");
+    const message = await refusal();
+    expect(message).toContain("Keys are not read from a configuration");
+    expect(message).not.toContain(KEY);
+    expect(message).not.toContain("anything");
   });
 
-  test("a file that is no JSON is not quoted", async () => {
+  test("a file that is not valid JSON is not quoted", async () => {
     put("belay.config.json", `{"apiKey": "${KEY}" oops}`);
     expect(await refusal()).not.toContain("sk-");
   });
 
-  test("the key of a certificate is a file", async () => {
+  test("the key of a certificate is the path of a file", async () => {
     put("belay.config.json", { server: { tls: { cert: "a", key: "b" } } });
     expect((await load()).config.server?.tls?.key).toBe(join(cwd, "b"));
   });
@@ -202,73 +208,73 @@ describe("a configuration that is code", () => {
   test.each([
     ["belay.config.ts", "const mode: string = 'auto'; export const config = { mode };"],
     ["belay.config.mjs", "export default { mode: 'auto' };"],
-  ])("%s of one's own is run, and that is said", async (name, code) => {
+  ])("%s of the same user is run, with a notice", async (name, code) => {
     const path = put(name, code);
     expect(await load()).toEqual({
       config: { workspace: cwd, mode: "auto" },
       file: path,
-      notices: [`The configuration ${path} was found here. It is code, and was run.`],
+      notices: [`The configuration ${path} was found here. It is code; it was run.`],
     });
   });
 
-  test("G35: one that others can write to is not run unless it is named", async () => {
+  test("G35: a file that others can write to is not run unless it is named", async () => {
     const code = `globalThis.belayTestRan = (globalThis.belayTestRan ?? 0) + 1; export const config = {};`;
     put("belay.config.mjs", code, 0o664);
     expect(await refusal()).toBe(
-      "belay.config.mjs is code, and was not used: it was only found here, and others can write to it.",
+      "belay.config.mjs was not used: it is code, it was only found here, and others can write to it.",
     );
     expect(Reflect.get(globalThis, "belayTestRan")).toBeUndefined();
     expect((await load({ flags: { config: "belay.config.mjs" } })).notices).toEqual([
-      `The configuration ${join(cwd, "belay.config.mjs")} is code, and was run.`,
+      `The configuration ${join(cwd, "belay.config.mjs")} is code; it was run.`,
     ]);
     expect(Reflect.get(globalThis, "belayTestRan")).toBe(1);
     Reflect.deleteProperty(globalThis, "belayTestRan");
   });
 
-  test("G35: one that is a link is not run", async () => {
+  test("G35: a symbolic link is not run", async () => {
     put("mine.mjs", "export const config = {};");
     symlinkSync("mine.mjs", join(cwd, "belay.config.mjs"));
-    expect(await refusal()).toContain("it is a link or no ordinary file");
+    expect(await refusal()).toContain("it is a link or not a regular file");
   });
 
-  test.skipIf(!ISROOT)("G35: one of another user is not run (only root can make one here)", async () => {
+  test.skipIf(!ISROOT)("G35: a file of another user is not run (only root can make one here)", async () => {
     chownSync(put("belay.config.mjs", "export const config = {};"), 12_345, 12_345);
     expect(await refusal()).toContain("it belongs to another user");
   });
 
-  test("one that cannot be loaded, exports nothing, or never ends loading is told with its path", async () => {
+  test("a file that fails to load, lacks the export or never finishes loading is reported by path", async () => {
     put("throws.mjs", "throw new Error('oh no');");
     expect(await refusal({ flags: { config: "throws.mjs" } })).toBe("throws.mjs could not be loaded: oh no.");
     put("other.mjs", "export const configuration = {};");
     expect(await refusal({ flags: { config: "other.mjs" } })).toBe(
-      "other.mjs exports no `config`. It exports configuration.",
+      "other.mjs does not export `config`. It exports configuration.",
     );
     put("hangs.mjs", "await new Promise(() => {});");
     const clock = manualClock();
     const refused = refusal({ flags: { config: "hangs.mjs" }, clock });
     await expect.poll(() => clock.pending.length).toBe(1);
     await clock.advance(MODULE_MS);
-    expect(await refused).toContain("not loaded within 30 s");
+    expect(await refused).toContain("loading took more than 30 s");
   });
 });
 
-test("a program of a configuration is found from where its file is, unless it is only a name", async () => {
+test("a program with a slash is resolved against the directory of the file; a bare name is left to PATH", async () => {
   put("belay.config.json", { acp: ["./bin/agent", "./x"] });
   expect((await load()).config.acp).toEqual([join(cwd, "bin/agent"), "./x"]);
   put("belay.config.json", { acp: ["agent", "--acp"] });
   expect((await load()).config.acp).toEqual(["agent", "--acp"]);
   put("belay.config.json", { acp: [] });
-  expect(await refusal()).toContain("is a program and its arguments");
+  expect(await refusal()).toContain("must be a program and its arguments");
 });
 
-describe("G39: a configuration that was merely found", () => {
+describe("G39: a discovered configuration", () => {
   const untrusted = async (): Promise<"untrusted"> => "untrusted";
 
   test.each([
     ["belay.config.json", "{}"],
     ["belay.config.json", '{"workspace":"/","store":"evil.db","instructions":{"file":"/etc/passwd"}}'],
     ["belay.config.mjs", "globalThis.belayTestRan = true; export const config = {};"],
-  ])("%s with %s is refused with the command that trusts it, and not used in part", async (name, content) => {
+  ])("%s with %s is refused with the command that trusts it, and no part of it is used", async (name, content) => {
     put(name, content);
     const error: unknown = await load({ trust: untrusted }).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
@@ -279,7 +285,7 @@ describe("G39: a configuration that was merely found", () => {
     expect(Reflect.get(globalThis, "belayTestRan")).toBeUndefined();
   });
 
-  test("is refused unless the caller decides about trust", async () => {
+  test("is refused if the caller passes no trust decision", async () => {
     put("belay.config.json", {});
     await expect(loadConfig({ cwd, flags: {}, env: {} })).rejects.toThrow("is not trusted");
   });
@@ -290,7 +296,7 @@ describe("G39: a configuration that was merely found", () => {
     expect((await load({ flags, trust: untrusted })).config.mode).toBe("auto");
   });
 
-  test("is used as it was when it was trusted, although it was changed meanwhile", async () => {
+  test("is used with its trusted content even if the file has changed since", async () => {
     put("belay.config.json", { mode: "read-only" });
     const { config } = await load({
       trust: async () => {
@@ -301,12 +307,12 @@ describe("G39: a configuration that was merely found", () => {
     expect(config.mode).toBe("read-only");
   });
 
-  test("has another digest once it, or a file that it names, has changed", async () => {
+  test("gets a new digest when it, or a file that it names, changes", async () => {
     const digests = new Set<string>();
-    const look = async (): Promise<readonly string[]> => {
-      const { digest, files } = await configContent(join(cwd, "belay.config.json"));
-      digests.add(digest);
-      return files.map((file) => basename(file));
+    const digest = async (): Promise<readonly string[]> => {
+      const content = await configContent(join(cwd, "belay.config.json"));
+      digests.add(content.digest);
+      return content.files.map((file) => basename(file));
     };
     put("belay.config.json", { agent: "agent.mjs", store: "belay.db", instructions: { file: "WORDS" } });
     put("belay.db", "changes with every run");
@@ -315,27 +321,27 @@ describe("G39: a configuration that was merely found", () => {
     put("late.mjs", "export {};");
     put("WORDS", "Be brief.");
     const all = ["belay.config.json", "WORDS", "agent.mjs", "helper.mjs", "late.mjs"];
-    expect(await look()).toEqual(all);
+    expect(await digest()).toEqual(all);
     for (const name of ["helper.mjs", "late.mjs", "WORDS"]) {
       put(name, "changed");
-      await look();
+      await digest();
     }
     put("belay.config.json", { agent: "agent.mjs", store: "belay.db", instructions: { file: "WORDS" }, mode: "auto" });
-    await look();
+    await digest();
     expect(digests.size).toBe(5);
     put("belay.db", "changed again");
-    await look();
+    await digest();
     expect(digests.size).toBe(5);
   });
 
-  test("cannot be trusted with a program that is larger than anything written by hand", async () => {
+  test("cannot be trusted if it names a module that is larger than one written by hand", async () => {
     put("belay.config.json", { tools: "tools.mjs" });
     put("tools.mjs", " ".repeat(1024 * 1024 + 1));
     expect(await refusal()).toContain("cannot be trusted: it has more than");
   });
 });
 
-describe("G35: a found file that is data, and takes more than data should", () => {
+describe("G35: a discovered JSON file with settings of consequence", () => {
   const powers: readonly (readonly [object, string])[] = [
     [{ mode: "auto" }, "the mode auto"],
     [{ directories: "any" }, "that sessions may work in any directory"],
@@ -353,25 +359,25 @@ describe("G35: a found file that is data, and takes more than data should", () =
     [{ server: { host: "0.0.0.0" } }, "how the server is reached"],
   ];
 
-  test.each(powers)("%j is in the notices", async (given, what) => {
+  test.each(powers)("%j adds a notice", async (given, what) => {
     put("agent.mjs", "");
     put("belay.config.json", given);
     expect((await load()).notices.join()).toContain(what);
     expect((await load({ flags: { config: "belay.config.json" } })).notices).toEqual([]);
   });
 
-  test("a module that it names must be as private", async () => {
+  test("is refused if others can write to a module that it names", async () => {
     put("agent.mjs", "", 0o666);
     put("belay.config.json", { agent: "agent.mjs" });
-    expect(await refusal()).toContain("agent.mjs is code, and was not used");
+    expect(await refusal()).toContain("agent.mjs was not used: it is code");
   });
 
-  test("what is only data is read, whoever can write to it", async () => {
+  test("is read even if others can write to it, as long as it names no module", async () => {
     put("belay.config.json", { model: "a/b", instructions: "Be brief." }, 0o666);
     expect((await load()).config.model).toBe("a/b");
   });
 
-  test("a pipe in its place does not hold anybody up", async () => {
+  test("a pipe in place of the file does not block the start", async () => {
     execFileSync("mkfifo", [join(cwd, "belay.config.json")]);
     expect(await refusal()).toContain("belay.config.json");
   });

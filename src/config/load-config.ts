@@ -1,4 +1,4 @@
-// One configuration from what was typed, what the environment says, what the file says, and what is taken otherwise.
+// Merges one configuration from the command line, the environment, the configuration file and the defaults.
 import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
 import { systemClock } from "../system/system-clock.ts";
@@ -6,20 +6,20 @@ import type { BelayConfig, SettledConfig } from "./config.ts";
 import { absolute, CONFIG_NAMES, readConfigFile, type Trust } from "./config-file.ts";
 import { checkConfig } from "./config-shape.ts";
 
-/** As `process.env` is. */
+/** Has the type of `process.env`. */
 export type Environment = Record<string, string | undefined>;
 
 export interface LoadOptions {
   readonly cwd: string;
-  /** What was typed. `config` names the file; false: none is read. Paths are relative to `cwd`. */
+  /** Options of the command line. `config` names the file; with `false` none is read. Paths are relative to `cwd`. */
   readonly flags: BelayConfig & { readonly config?: string | false };
   readonly env: Readonly<Environment>;
-  /** Names that are looked for in `cwd`. Default `belay.config.ts`, `.js`, `.mjs` and `.json`. */
+  /** File names to look for in `cwd`. Default: `belay.config.ts`, `.js`, `.mjs` and `.json`. */
   readonly files?: readonly string[];
-  /** What is taken if nobody says otherwise, besides `workspace` (`cwd`) and `mode` (`ask`). */
+  /** Defaults, besides `workspace` (`cwd`) and `mode` (`ask`). */
   readonly defaults?: BelayConfig;
   readonly clock?: Clock;
-  /** Decides about a file that was found. Default: none is trusted. */
+  /** Decides about a discovered file. Default: none is trusted. */
   readonly trust?: Trust;
 }
 
@@ -27,7 +27,7 @@ export interface LoadedConfig {
   readonly config: SettledConfig;
   /** The file that was read. */
   readonly file: string | undefined;
-  /** What whoever starts Belay should know: that code was run, or what a found file decides. */
+  /** Lines for the user at startup: that code was run, or what a discovered file sets. */
   readonly notices: readonly string[];
 }
 
@@ -37,7 +37,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   ...{ BELAY_HOST: "server.host", BELAY_PORT: "server.port", BELAY_SOCKET: "server.socket" },
 };
 
-/** Throws `invalid` with the place, the field, and what is wrong with it. */
+/** Loads and merges the configuration. Throws `invalid` with the source, the field and the problem. */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const {
     cwd,
@@ -49,21 +49,21 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     trust = async () => "untrusted",
   } = options;
   const { config: named, ...typed } = flags;
-  const given = absolute(checkConfig(defined(typed), { kind: "flags" }), cwd);
-  const around = absolute(fromEnvironment(env), cwd);
+  const fromFlags = absolute(checkConfig(defined(typed), { kind: "flags" }), cwd);
+  const fromEnv = absolute(fromEnvironment(env), cwd);
   const file = await readConfigFile({ cwd, named: named ?? set(env, "BELAY_CONFIG"), names, clock, trust });
-  const sources: readonly BelayConfig[] = [defaults, file?.config ?? {}, around, given];
+  const sources: readonly BelayConfig[] = [defaults, file?.config ?? {}, fromEnv, fromFlags];
   const layers = [{ workspace: cwd, mode: "ask" as const }, ...withOneAgent(sources)];
-  // Decoding: each layer was checked, and the first has what is always there.
+  // Decoding: each layer was checked, and the first one sets the required fields.
   const config = layers.reduce<unknown>(merged, {}) as SettledConfig;
   const { mode } = layers.slice(1).findLast((layer) => layer.mode !== undefined) ?? {};
   return { config: withinModes(config, mode), file: file?.path, notices: file?.notices ?? [] };
 }
 
-/** Each of these names who works, so that they are one choice. */
+/** Each of these fields selects the agent, so they are one setting. */
 const AGENT_FIELDS = ["model", "agent", "acp"] as const satisfies readonly (keyof BelayConfig)[];
 
-/** The last source that names an agent decides alone: what the sources before it say of one is left out. */
+/** The last source that selects an agent wins: the agent fields of the sources before it are dropped. */
 function withOneAgent(sources: readonly BelayConfig[]): readonly BelayConfig[] {
   const deciding = sources.findLastIndex((source) => AGENT_FIELDS.some((name) => source[name] !== undefined));
   return sources.map((source, at) => {
@@ -73,13 +73,13 @@ function withOneAgent(sources: readonly BelayConfig[]): readonly BelayConfig[] {
   });
 }
 
-/** A mode beyond the ceiling is refused; where none was chosen, the first that is left holds. */
+/** Refuses a chosen mode that `modes` does not allow. If no mode was chosen, the first allowed one is the default. */
 function withinModes(config: SettledConfig, chosen: SettledConfig["mode"] | undefined): SettledConfig {
   const { modes, mode } = config;
   const [first] = modes ?? [];
   if (modes === undefined || first === undefined || modes.includes(mode)) return config;
   if (chosen === undefined) return { ...config, mode: first };
-  throw new ControlError("invalid", `The mode is ${chosen}, and \`modes\` allows only ${modes.join(", ")}.`, {
+  throw new ControlError("invalid", `The mode is ${chosen}, but \`modes\` allows only ${modes.join(", ")}.`, {
     hint: "Choose one of them with --mode, or allow it with --modes.",
   });
 }
@@ -89,7 +89,7 @@ const set = (env: Readonly<Environment>, name: string): string | undefined => en
 function fromEnvironment(env: Readonly<Environment>): BelayConfig {
   const given = Object.entries(VARIABLES).flatMap(([name, field]) => {
     const value = set(env, name);
-    // A port is the one number among them.
+    // The port is the only number.
     return value === undefined ? [] : [{ field, value: field === "server.port" ? numberOf(value) : value }];
   });
   const raw = given.reduce<unknown>((all, { field, value }) => merged(all, nested(field.split("."), value)), {});
@@ -105,7 +105,7 @@ const nested = (path: readonly string[], value: unknown): unknown =>
 const defined = (given: object): object =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 
-/** `over` goes before `under`, field by field; lists and texts are taken as a whole. */
+/** Merges field by field; `over` wins. Lists and texts are replaced as a whole. */
 function merged(under: unknown, over: unknown): unknown {
   if (!isRecord(under) || !isRecord(over)) return over ?? under;
   const names = new Set([...Object.keys(under), ...Object.keys(over)]);

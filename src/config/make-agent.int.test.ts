@@ -7,10 +7,8 @@ import { startProvider } from "../../test/fixtures/provider/server.ts";
 import type { HookedCall } from "../ports/hooks.ts";
 import { openBelay } from "../sdk/belay.ts";
 import type { BelayOptions } from "../sdk/belay-options.ts";
-import type { SettledConfig } from "./config.ts";
-import { defaultPrompt } from "./default-prompt.ts";
-import { type AgentParts, makeAgent } from "./make-agent.ts";
-import { openOptions } from "./open-options.ts";
+import { openOptions, type SettledConfig } from "./config.ts";
+import { type AgentParts, defaultPrompt, makeAgent } from "./make-agent.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -34,7 +32,7 @@ function put(name: string, text: string): string {
   return join(folder, name);
 }
 
-/** The names of the tools that a request tells the model of. */
+/** The names of the tools in a request to the model. */
 function toolNames(body: unknown): readonly string[] {
   const tools: unknown = Reflect.get(Object(body), "tools");
   return Array.isArray(tools) ? tools.map((one) => String(one.function.name)).toSorted() : [];
@@ -46,16 +44,16 @@ async function answered(agent: BelayOptions["agent"], prompt: string) {
 }
 
 describe("the agent of a configuration", () => {
-  test("is the demo agent where nothing is configured, and says so", async () => {
+  test("is the demo agent if nothing is configured, with a notice", async () => {
     const made = await makeAgent(config(), parts());
     expect(made.describe).toBe("demo agent");
-    expect(made.notice).toContain("a script, and no model");
+    expect(made.notice).toContain("a script, not a model");
     expect(made.notice).not.toContain("not used");
     expect((await makeAgent(config({ tools: "/t.js" }), parts())).notice).toContain("these are not used: tools.");
     expect(await answered(made.agent, "hello")).toMatchObject({ kind: "completed" });
   });
 
-  test("over a model has our words, the instructions, the tools of its mode and one's own", async () => {
+  test("over a model gets the default prompt, the instructions, the tools of its mode and the user's", async () => {
     put("tools.mjs", TOOLS);
     const instructions = { file: put("i.md", "Speak like a sailor.") };
     await using server = await startProvider([[{ text: "ok" }]]);
@@ -69,23 +67,23 @@ describe("the agent of a configuration", () => {
       ...["edit_file", "list_files", "own_tool", "read_file", "read_output", "search_files", "shell", "start_process"],
       ...["stop_process", "wait_process", "write_file"],
     ]);
-    const said = JSON.stringify(body);
-    expect(said).toContain("What was stopped is stopped for good");
-    expect(said).toContain("Speak like a sailor.");
+    const request = JSON.stringify(body);
+    expect(request).toContain("A stop is final");
+    expect(request).toContain("Speak like a sailor.");
     expect(server.violations).toEqual([]);
   });
 
-  test("in the mode read-only has nothing that could change anything, one's own tools included", async () => {
+  test("in the mode read-only has no tool that could change anything, and none of the user's tools", async () => {
     const tools = put("tools.mjs", TOOLS);
     await using server = await startProvider([[{ text: "ok" }]]);
     const given = config({ model: "openai/gpt-x", mode: "read-only", tools });
     const made = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
-    expect(made.notice).toContain("are left out");
+    expect(made.notice).toContain("leaves out the tools");
     await answered(made.agent, "go");
     expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
   });
 
-  test("G39: `modes` is a ceiling: no session is set beyond it, nor stays beyond it after a restart", async () => {
+  test("G39: `modes` is a ceiling: no session can be set to another mode, nor keep one after a restart", async () => {
     await using server = await startProvider([[{ text: "ok" }], [{ text: "ok" }]]);
     const at = parts({ env: { OPENAI_BASE_URL: server.baseURL } });
     const store = join(folder, "ceiling.db");
@@ -106,16 +104,14 @@ describe("the agent of a configuration", () => {
     expect(toolNames(server.requests[0]?.body)).toEqual(["list_files", "read_file", "search_files"]);
   });
 
-  test("a ceiling is refused where the agent cannot be kept to it", async () => {
+  test("`modes` is refused for an agent on which Belay cannot enforce it", async () => {
     const agent = put("agent.mjs", "export const agent = () => {};");
     for (const given of [{ agent }, { acp: ["true"] as const }, {}]) {
-      await expect(makeAgent(config({ ...given, modes: ["read-only"] }), parts())).rejects.toThrow(
-        /cannot|can be kept/,
-      );
+      await expect(makeAgent(config({ ...given, modes: ["read-only"] }), parts())).rejects.toThrow("cannot enforce");
     }
   });
 
-  test("obeys the mode of its session, turn by turn and call by call", async () => {
+  test("follows the mode of its session, turn by turn and call by call", async () => {
     const tools = put("tools.mjs", TOOLS);
     const write = (path: string) => ({ call: { name: "write_file", input: { path, text: "x" } } });
     await using server = await startProvider([
@@ -126,7 +122,7 @@ describe("the agent of a configuration", () => {
     ]);
     const given = config({ model: "openai/gpt-x", mode: "auto", tools });
     const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
-    // The mode is another by the time the second call is let in.
+    // The mode changes before the second call is admitted.
     const beforeCall = async ({ sessionId, input }: HookedCall): Promise<void> => {
       if (JSON.stringify(input).includes("by-ask")) await belay.session(sessionId).setMode("ask");
     };
@@ -138,7 +134,7 @@ describe("the agent of a configuration", () => {
     for await (const { type } of session.events()) if (type === "question.asked") break;
     expect(existsSync(join(folder, "by-auto.txt"))).toBe(true);
     await session.setMode("read-only");
-    // The approval stands as it was asked for.
+    // The approval that was requested before the change is still valid.
     await belay.questions.allow((await session.questions())[0]?.id ?? "");
     expect(await run.outcome).toMatchObject({ kind: "completed" });
     expect(["by-ask.txt", "never.txt"].map((name) => existsSync(join(folder, name)))).toEqual([true, false]);
@@ -152,7 +148,7 @@ describe("the agent of a configuration", () => {
     expect(server.violations).toEqual([]);
   });
 
-  test("works on the files of the workspace, and does not see the store", async () => {
+  test("works on the files of the workspace and cannot read the store", async () => {
     put("a.txt", "in the file\n");
     const store = put("belay.db", "private words");
     await using server = await startProvider([
@@ -166,14 +162,14 @@ describe("the agent of a configuration", () => {
     const given = config({ model: "openai/gpt-x", mode: "auto", store });
     const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
     expect(await answered(agent, "go")).toMatchObject({ kind: "completed" });
-    const said = JSON.stringify(server.requests[1]?.body);
-    expect(said).toContain("in the file");
-    expect(said).toContain("belongs to Belay itself");
-    expect(said).not.toContain("private words");
+    const request = JSON.stringify(server.requests[1]?.body);
+    expect(request).toContain("in the file");
+    expect(request).toContain("belongs to Belay itself");
+    expect(request).not.toContain("private words");
     expect(readFileSync(join(folder, "b.txt"), "utf8")).toBe("written");
   });
 
-  test("is told, and works in, the directory of its session", async () => {
+  test("works in the directory of its session, which its prompt names", async () => {
     const project = join(folder, "project");
     mkdirSync(project);
     writeFileSync(join(project, "a.txt"), "of the project");
@@ -190,19 +186,19 @@ describe("the agent of a configuration", () => {
     expect(second).toContain("of the project");
   });
 
-  test("may be somebody else's program: people are asked, or in the mode auto nobody is", async () => {
+  test("can be an external program, which gets its permissions without approval in the mode auto", async () => {
     const acp = commandOf({});
     const made = await makeAgent(config({ acp, mode: "auto", model: "a/b" }), parts());
     expect(made.describe).toBe(`the agent behind ${process.execPath}`);
-    expect(made.notice).toContain("model of the configuration is not used");
+    expect(made.notice).toContain("these settings are not used: model");
     const options = { store: ":memory:", processes: { workspace: folder } };
     await using belay = await openBelay({ agent: made.agent, ...options });
     expect(await belay.prompt("ask").text()).toBe("answer: yes");
-    await expect(makeAgent(config({ acp, agent: "/a.js" }), parts())).rejects.toThrow("a house has one agent");
-    await expect(makeAgent(config({ acp, mode: "read-only" }), parts())).rejects.toThrow("cannot be kept from writing");
+    await expect(makeAgent(config({ acp, agent: "/a.js" }), parts())).rejects.toThrow("a server has one agent");
+    await expect(makeAgent(config({ acp, mode: "read-only" }), parts())).rejects.toThrow("cannot make it read-only");
   });
 
-  test("ends its run at the turns of the configuration", async () => {
+  test("ends its run at the turn limit of the configuration", async () => {
     await using server = await startProvider(() => [{ call: { name: "list_files", input: {} } }]);
     const given = config({ model: "openai/gpt-x", limits: { turnsMax: 2 } });
     const { agent } = await makeAgent(given, parts({ env: { OPENAI_BASE_URL: server.baseURL } }));
@@ -220,7 +216,7 @@ const TOOLS = `
   } };
 `;
 
-describe("a module of one's own", () => {
+describe("a user's module", () => {
   test.each([
     ["agent.mjs", "export const agent = () => 'hello from here';"],
     ["default.ts", "const agent = (): string => 'hello from here'; export default agent;"],
@@ -232,28 +228,28 @@ describe("a module of one's own", () => {
     expect(await belay.prompt("hi").text()).toBe("hello from here");
   });
 
-  test("that does not exist is said not to, and not where it was looked for from", async () => {
+  test("that does not exist is reported with its path only", async () => {
     const path = join(folder, "absent.ts");
     await expect(makeAgent(config({ agent: path }), parts())).rejects.toThrow(`${path} does not exist.`);
   });
 
-  test("is told what of the configuration says nothing to it", async () => {
+  test("as the agent adds a notice with the settings that it does not use", async () => {
     const agent = put("agent.mjs", "export const agent = () => 'x';");
     const { notice } = await makeAgent(config({ agent, model: "a/b", mode: "auto" }), parts());
-    expect(notice).toContain("model of the configuration is not used");
-    expect(notice).toContain("The mode auto says nothing");
+    expect(notice).toContain("these settings are not used: model");
+    expect(notice).toContain("The mode auto has no effect");
   });
 
   test.each([
-    ["agent", "export const agent = 3;", "exports is no function"],
-    ["agent", "export const agnet = () => 1;", "exports no `agent`. It exports agnet."],
+    ["agent", "export const agent = 3;", "exports is not a function"],
+    ["agent", "export const agnet = () => 1;", "does not export `agent`. It exports agnet."],
     ["agent", "import './missing.mjs';", "could not be loaded"],
-    ["tools", "export const tools = 3;", "`tools` is an object of tools by name"],
+    ["tools", "export const tools = 3;", "`tools` must be an object of tools by name"],
     ["tools", "export const tools = { x: 3 };", "`x` is no tool"],
     ["tools", "export const tools = { 'a b': {} };", "`a b` is no name for a tool"],
     ["tools", "export const tools = [{ x: {} }, { x: {} }];", "two tools `x`"],
-    ["tools", TOOLS.replace("own_tool", "shell"), "a tool `shell`, which there is already"],
-  ] as const)("as %s that is none is told with its path: %s", async (field, code, message) => {
+    ["tools", TOOLS.replace("own_tool", "shell"), "a tool `shell`, which is a built-in tool"],
+  ] as const)("with an invalid export `%s` is reported with its path: %s", async (field, code, message) => {
     const path = put("module.mjs", code);
     const given = config({ model: "openai/gpt-x", [field]: path });
     await expect(makeAgent(given, parts({ env: { OPENAI_BASE_URL: "http://127.0.0.1:9/v1" } }))).rejects.toMatchObject({
@@ -262,21 +258,21 @@ describe("a module of one's own", () => {
     });
   });
 
-  test("instructions that are not there are told with their path", async () => {
+  test("missing instructions are reported with their path", async () => {
     const given = config({ model: "openai/gpt-x", instructions: { file: join(folder, "none.md") } });
     await expect(makeAgent(given, parts())).rejects.toThrow("none.md cannot be read");
   });
 });
 
-test("our own words name the workspace and the mode, and stay short", () => {
-  const said = defaultPrompt({ workspace: '/w\n"x', mode: "read-only", instructions: " And so on. " });
-  expect(said).toContain('"/w\\n\\"x"');
-  expect(said).toContain("You cannot write files or run commands");
-  expect(said.endsWith("\n\nAnd so on.")).toBe(true);
+test("the default prompt names the workspace and the mode, and is short", () => {
+  const prompt = defaultPrompt({ workspace: '/w\n"x', mode: "read-only", instructions: " And so on. " });
+  expect(prompt).toContain('"/w\\n\\"x"');
+  expect(prompt).toContain("You cannot write files or run commands");
+  expect(prompt.endsWith("\n\nAnd so on.")).toBe(true);
   expect(defaultPrompt({ workspace: "/w", mode: "ask" }).length).toBeLessThan(1_600);
 });
 
-test("Belay is opened with what of the configuration concerns it", () => {
+test("openOptions() returns the options of openBelay() that a configuration sets", () => {
   const limits = { graceMs: 5, runLimitMs: 6, liveRunsMax: 7, turnsMax: 8 };
   const processes = { profile: "contain", env: { allow: ["LANG"] } } as const;
   expect(openOptions(config({ limits, directories: "any", processes }))).toEqual({

@@ -1,4 +1,4 @@
-// A model by its name: which provider package speaks to it, where, and with which key. Packages are loaded when used.
+// Resolves a model by name: its provider package, base URL and key. Provider packages are imported on demand.
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { ControlError } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
@@ -11,21 +11,21 @@ const OPENAI_URL = "https://api.openai.com/v1";
 const ANTHROPIC_URL = "https://api.anthropic.com/v1";
 
 export interface ModelSources {
-  /** For OPENAI_BASE_URL and ANTHROPIC_BASE_URL. */
+  /** Read for OPENAI_BASE_URL and ANTHROPIC_BASE_URL. */
   readonly env: Readonly<Environment>;
-  /** What `takeSecrets()` has found. */
+  /** The keys that `takeSecrets()` returned. */
   readonly keys: ReadonlyMap<string, string>;
   readonly providers?: Readonly<Record<string, ProviderConfig>>;
 }
 
-/** Throws `invalid` with what to set, if it cannot be asked. Nothing is asked yet. */
+/** Resolves a model without sending a request. Throws `invalid`, with the missing setting, if it cannot be used. */
 export async function resolveModel(name: string, sources: ModelSources): Promise<LanguageModelV4> {
   const slash = name.indexOf("/");
   const [provider, model] = [name.slice(0, slash), name.slice(slash + 1)];
   if (slash < 1 || model === "") {
     throw invalid(
-      `${JSON.stringify(name)} is no name of a model: it is PROVIDER/MODEL.`,
-      `Such as openai/${slash === -1 ? name : "gpt-5.1"} or anthropic/claude-sonnet-4-5.`,
+      `${JSON.stringify(name)} is not the name of a model: it must be PROVIDER/MODEL.`,
+      `For example openai/${slash === -1 ? name : "gpt-5.1"} or anthropic/claude-sonnet-4-5.`,
     );
   }
   const own = Object.hasOwn(sources.providers ?? {}, provider) ? sources.providers?.[provider] : undefined;
@@ -34,17 +34,17 @@ export async function resolveModel(name: string, sources: ModelSources): Promise
   if (provider === "anthropic") return anthropic(model, sources);
   const known = ["openai", "anthropic", ...Object.keys(sources.providers ?? {})];
   const meant = suggest(provider, known);
-  const advice = meant === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${meant}/${model}?`;
+  const advice = meant === undefined ? `Known providers: ${known.join(", ")}.` : `Did you mean ${meant}/${model}?`;
   throw invalid(
     `There is no provider ${JSON.stringify(provider)}. ${advice}`,
-    "Providers of your own are named in the configuration: `providers`, each with a `baseUrl`.",
+    "Add your own providers to `providers` in the configuration, each with a `baseUrl`.",
   );
 }
 
 async function openai(model: string, { env, keys }: ModelSources): Promise<LanguageModelV4> {
   const baseURL = baseUrl(env, "OPENAI_BASE_URL") ?? OPENAI_URL;
   const apiKey = keys.get("OPENAI_API_KEY");
-  // Few others speak the newer interface that is OpenAI's own, and many need no key.
+  // Few other servers implement OpenAI's newer Responses API, and many need no key.
   if (new URL(baseURL).hostname !== "api.openai.com") return compatible("openai", model, baseURL, apiKey);
   if (apiKey === undefined) throw noKey(`openai/${model}`, "OPENAI_API_KEY");
   const { createOpenAI } = await withPackage("@ai-sdk/openai", `openai/${model}`, () => import("@ai-sdk/openai"));
@@ -60,7 +60,7 @@ async function anthropic(model: string, { env, keys }: ModelSources): Promise<La
   return createAnthropic({ apiKey, baseURL: given === undefined ? ANTHROPIC_URL : versioned(given) })(model);
 }
 
-/** The variable is set with the version by some programs and without it by others; the package wants it. */
+/** Some programs set the variable with the version in the path, some without; the package needs it. */
 const versioned = (url: string): string => (/\/v\d+$/.test(url) ? url : `${url}/v1`);
 
 async function compatible(
@@ -88,9 +88,8 @@ function ownKey(provider: string, { apiKeyEnv }: ProviderConfig, { keys }: Model
 function baseUrl(env: Readonly<Environment>, name: string): string | undefined {
   const given = env[name]?.trim() || undefined;
   if (given === undefined) return undefined;
-  // Not repeated: who puts a password into an address would find it in a log.
-  if (!isPlainUrl(given))
-    throw invalid(`${name} is no address that can be used.`, "Such as http://127.0.0.1:11434/v1.");
+  // The value is not repeated: it may contain a password, which must not appear in a log.
+  if (!isPlainUrl(given)) throw invalid(`${name} is not a usable URL.`, "For example http://127.0.0.1:11434/v1.");
   return given.replace(/\/+$/, "");
 }
 

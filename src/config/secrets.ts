@@ -1,17 +1,17 @@
-// Keys of providers: taken out of the environment once, kept in memory, and known to whoever writes logs.
+// The keys of model providers: removed from the environment once, kept in memory, and passed to the log's redactor.
 //
-// What this cannot do: the block of variables a program was started with stays readable to its own user while it lives.
-// A key in a file, named by a variable that ends with _FILE, was never in it.
+// Limitation: the initial environment of a process stays readable to its user (/proc/PID/environ) while it lives. A key
+// in a file, named by a variable that ends with _FILE, is never in it.
 import { resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
 import type { BelayConfig } from "./config.ts";
 import { isFile, readText } from "./config-file.ts";
 import type { Environment } from "./load-config.ts";
 
-/** No key is longer; a file that is was named by mistake. */
+/** No key is longer; a larger file was named by mistake. */
 const KEY_BYTES_MAX = 16 * 1024;
 
-/** A shorter one is a word like "none", for servers that want one and do not look. To hide it would hide words. */
+/** Shorter keys are words like "none", for servers that ignore the key. Redacting them would hide ordinary words. */
 const SECRET_CHARS_MIN = 8;
 
 const KNOWN: readonly string[] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
@@ -19,15 +19,15 @@ const KNOWN: readonly string[] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 export interface Taken {
   /** By the name of the variable. */
   readonly keys: ReadonlyMap<string, string>;
-  /** What must not appear in any log. */
+  /** Texts that must not appear in any log. */
   readonly secrets: readonly string[];
-  /** The files that keys were read from, and that commands of the agent have no business with. */
+  /** The files that keys were read from. The agent's commands must not read them. */
   readonly files: readonly string[];
 }
 
 /**
- * Reads the keys and removes them from `env`, which is meant to be `process.env`: from then on nothing that reads the
- * environment finds them. An agent of one's own, or of somebody else's, reads its keys itself, so for it they stay.
+ * Reads the keys and removes them from `env`, normally `process.env`: later readers of the environment do not find
+ * them. For an agent from a module or an external program they stay, because it reads its keys itself.
  */
 export async function takeSecrets(
   env: Environment,
@@ -40,7 +40,7 @@ export async function takeSecrets(
     const key = await keyOf(env, name);
     const file = env[`${name}_FILE`];
     if (key !== undefined) keys.set(name, key);
-    // A pipe was read to its end and is no file any more.
+    // A pipe was consumed by reading it, so it need not be hidden.
     if (file && (await isFile(file))) files.push(resolve(file));
   }
   for (const name of agent === undefined && acp === undefined ? [...KNOWN, ...own] : []) {
@@ -64,11 +64,11 @@ async function keyOf(env: Readonly<Environment>, name: string): Promise<string |
   return checkKey(text.trim(), `${name}_FILE`);
 }
 
-/** It is sent as a header, which has no room for more. What is wrong is told without the key. */
+/** A key is sent in an HTTP header, so it must be one line of printable ASCII. The error does not quote the key. */
 function checkKey(key: string, name: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  const problem = key === "" ? "is empty" : "holds a space, a line break or a character that no key has";
-  throw invalid(`The key in ${name} ${problem}.`, "A key is one line, and nothing else is with it.");
+  const problem = key === "" ? "is empty" : "contains a space, a line break or a character that is not printable ASCII";
+  throw invalid(`The key in ${name} ${problem}.`, "A key must be one line without anything else.");
 }
 
 const invalid = (message: string, hint: string, cause?: unknown): ControlError =>

@@ -3,10 +3,9 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../../../agent/permission.ts";
-import type { BelayConfig, ServerConfig, SettledConfig } from "../../../config/config.ts";
+import { type BelayConfig, openOptions, type ServerConfig, type SettledConfig } from "../../../config/config.ts";
 import { loadConfig } from "../../../config/load-config.ts";
 import { makeAgent } from "../../../config/make-agent.ts";
-import { openOptions } from "../../../config/open-options.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { STORE_ENDINGS } from "../../../core/own-paths.ts";
