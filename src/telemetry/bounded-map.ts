@@ -1,13 +1,13 @@
-// What is remembered of the newest so many: the oldest is let go of for each that is too many.
+// A map with a maximum size. Adding an entry beyond it evicts the oldest one.
 //
-// Invariant: never more than `max`, whoever forgets to forget.
+// Invariant: it never has more than `max` entries, even if callers never remove any.
 
 export class BoundedMap<K, V> {
   readonly #max: number;
   readonly #release: (value: V) => void;
   readonly #values = new Map<K, V>();
 
-  /** `letGo` is told of each that had to make room. */
+  /** `release` is called with each evicted value. */
   constructor(max: number, release: (value: V) => void = () => undefined) {
     this.#max = max;
     this.#release = release;
@@ -31,14 +31,14 @@ export class BoundedMap<K, V> {
     }
   }
 
-  /** Forgets it, and answers what it was. */
+  /** Removes the entry and returns its value. */
   take(key: K): V | undefined {
     const value = this.#values.get(key);
     this.#values.delete(key);
     return value;
   }
 
-  /** Forgets everything, and answers what it was, oldest first. */
+  /** Removes all entries and returns their values, oldest first. */
   takeAll(): readonly V[] {
     const values = [...this.#values.values()];
     this.#values.clear();

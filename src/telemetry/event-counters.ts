@@ -1,19 +1,20 @@
-// What recorded events count for: a measure for each thing that was accepted, cancelled, or has ended.
+// Derives measures from recorded events: one for each thing that was accepted, cancelled or settled.
 //
 // Invariants
-// 1. Everything is derived from events, and durations from their times: nothing here has a clock.
-// 2. What is remembered of a run is forgotten when it has settled, and of RUNS_MEASURED_MAX runs at most.
-// 3. A cancel is counted where somebody aimed it: what follows from the cancel of a session is not counted again.
+// 1. All measures come from events, and durations from the times of events: no clock is read.
+// 2. The state of a run is dropped when it settles, and kept for at most RUNS_MEASURED_MAX runs.
+// 3. A cancel is counted once, for its target: the cancels that follow from the cancel of a session are not counted.
 import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded, Usage } from "../core/model/event.ts";
-import type { RunId } from "../core/model/ids.ts";
+import type { RunId, SessionId } from "../core/model/ids.ts";
 import { BoundedMap } from "./bounded-map.ts";
-import type { InstrumentKey, Measure } from "./instruments.ts";
+import { type InstrumentKey, type Measure, prometheusRecorder } from "./instruments.ts";
 import { RUNS_MEASURED_MAX } from "./limits.ts";
+import type { Metrics } from "./metrics.ts";
 
-/** Of a run that has not settled. */
+/** Start times of a run that has not settled. */
 interface Times {
-  /** While it has not started. */
+  /** Set while the run has not started. */
   readonly waitingSince?: number;
   readonly stoppingSince?: number;
 }
@@ -27,13 +28,13 @@ interface SessionCancel {
 export class EventCounters {
   readonly #runs = new BoundedMap<RunId, Times>(RUNS_MEASURED_MAX);
 
-  /** Runs whose times are remembered. */
+  /** The number of runs whose times are kept. */
   get size(): number {
     return this.#runs.size;
   }
 
-  /** A batch as it was recorded. */
-  of(events: readonly Recorded[]): readonly Measure[] {
+  /** Returns the measures of one recorded batch. */
+  measure(events: readonly Recorded[]): readonly Measure[] {
     let cancel: SessionCancel | undefined;
     return events.flatMap((event) => {
       if (event.type === "session.cancel_requested") cancel = { covers: event.covers, reason: event.reason.kind };
@@ -89,7 +90,7 @@ export class EventCounters {
     const { waitingSince, stoppingSince } = this.#runs.take(runId) ?? {};
     const settled = one("runsSettled", { outcome: outcome.kind });
     if (stoppingSince !== undefined) return [...settled, duration("runStop", stoppingSince, at)];
-    // A run that had not started is withdrawn in one event: its outcome is all there is of the request.
+    // The withdrawal of a run that had not started is a single event: its outcome is the only record of the cancel.
     const withdrawn = outcome.kind === "cancelled" && waitingSince !== undefined && !cancel?.covers.includes(runId);
     return withdrawn ? [...settled, ...cancelled("run", outcome.reason)] : settled;
   }
@@ -100,7 +101,7 @@ const one = (of: InstrumentKey, labels: Measure["labels"]): readonly Measure[] =
 const cancelled = (scope: string, reason: CancelReason): readonly Measure[] =>
   one("cancelsRequested", { scope, reason: reason.kind });
 
-/** Wall clocks are set now and then: what took less than nothing took nothing. */
+/** At least 0: the wall clock may have been set back in between. */
 const duration = (of: InstrumentKey, from: number, to: number): Measure => ({
   of,
   value: Math.max(0, to - from) / 1_000,
@@ -113,4 +114,13 @@ function tokens({ inputTokens, outputTokens, estimated }: Usage): readonly Measu
     { of: "turnTokens", value: inputTokens, labels: { direction: "input", counted_by } },
     { of: "turnTokens", value: outputTokens, labels: { direction: "output", counted_by } },
   ];
+}
+
+/** Registers the metrics of events, and returns the listener that updates them. The listener does not throw. */
+export function eventMetrics(metrics: Metrics): (session: SessionId, events: readonly Recorded[]) => void {
+  const counters = new EventCounters();
+  const record = prometheusRecorder(metrics);
+  return (_, events) => {
+    for (const measure of counters.measure(events)) record(measure);
+  };
 }

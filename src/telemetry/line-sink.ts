@@ -1,48 +1,48 @@
-// Where log lines go: a stream that may be slow, full or gone, and never troubles whoever logs.
+// Writes log lines to a stream that may be slow, full or closed, without affecting the caller.
 //
 // Invariants
 // 1. `write` never throws and never waits.
-// 2. What waits for a slow reader is at most SINK_BYTES_MAX; what comes then is dropped and counted.
-// 3. Once the stream has failed nothing is written to it again.
+// 2. Under backpressure at most SINK_BYTES_MAX are buffered; further lines are dropped and counted.
+// 3. After the stream has failed, nothing is written to it.
 import { SINK_BYTES_MAX } from "./limits.ts";
 
-/** What a writable stream can do, as far as it is needed. */
+/** The part of a writable stream that the sink needs. */
 export interface LineStream {
   write(text: string, done: (error?: Error | null) => void): unknown;
-  /** A stream that fails with nobody listening ends the program. */
-  on(event: "error", heard: () => void): unknown;
-  /** Bytes that wait. */
+  /** An `error` event without a listener would end the program. */
+  on(event: "error", listener: () => void): unknown;
+  /** Buffered bytes. */
   readonly writableLength: number;
 }
 
 export class LineSink {
   readonly #stream: LineStream;
   #dropped = 0;
-  #told = 0;
-  #dead = false;
+  #reported = 0;
+  #failed = false;
 
   constructor(stream: LineStream) {
     this.#stream = stream;
     stream.on("error", () => {
-      this.#dead = true;
+      this.#failed = true;
     });
   }
 
-  /** Lines that went nowhere. */
+  /** The number of dropped lines. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** How many went nowhere since this was last asked; 0 as long as there is nobody to tell it to. */
+  /** The lines dropped since the last call. 0 as long as the stream accepts no line to report them in. */
   takeDropped(): number {
-    if (!this.#takes()) return 0;
-    const count = this.#dropped - this.#told;
-    this.#told = this.#dropped;
+    if (!this.#isWritable()) return 0;
+    const count = this.#dropped - this.#reported;
+    this.#reported = this.#dropped;
     return count;
   }
 
   write(line: string): void {
-    if (!this.#takes()) {
+    if (!this.#isWritable()) {
       this.#dropped += 1;
       return;
     }
@@ -51,15 +51,15 @@ export class LineSink {
         if (error) this.#dropped += 1;
       });
     } catch {
-      this.#dead = true;
+      this.#failed = true;
       this.#dropped += 1;
     }
   }
 
-  #takes(): boolean {
-    return !this.#dead && this.#stream.writableLength <= SINK_BYTES_MAX;
+  #isWritable(): boolean {
+    return !this.#failed && this.#stream.writableLength <= SINK_BYTES_MAX;
   }
 }
 
-/** The standard error of this program: standard output belongs to whoever speaks a protocol on it. */
+/** A sink on stderr. Stdout is reserved for protocols. */
 export const standardError = (): LineSink => new LineSink(process.stderr);

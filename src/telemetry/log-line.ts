@@ -1,14 +1,14 @@
-// One log line: as JSON for machines, or for a person at a terminal. Pure.
+// Formats one log line: as JSON for machines, or for people at a terminal. Pure.
 import type { Json } from "../core/model/prompt.ts";
 import { LINE_CHARS_MAX } from "./limits.ts";
 import { type PreviewOptions, preview, previewText } from "./preview.ts";
 
 export type Level = "debug" | "info" | "warn" | "error";
 
-/** The numbers log shippers know. */
+/** The level numbers that log shippers expect. */
 export const LEVELS: Readonly<Record<Level, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
-/** Anything may be told beside a message. Errors are told with their code and their causes. */
+/** Additional values of a log line. Errors are logged with their code and their causes. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface LogEntry {
@@ -21,14 +21,14 @@ export interface LogEntry {
 
 export type LineForm = "json" | "pretty";
 
-/** The line with its line break. Redaction is its last step, over exactly the characters that leave. */
+/** Formats the line, with its line break. Redaction is the last step, over exactly the characters that are written. */
 export function logLine(entry: LogEntry, form: LineForm, options: PreviewOptions): string {
   const msg = previewText(entry.msg, options.redact);
   const whole = oneLine(form, { ...entry, msg }, entriesOf(preview(entry.fields, options)), options);
   if (whole.length <= LINE_CHARS_MAX) return `${whole}\n`;
-  // The line is made anew, not cut: half a line is not JSON. A character becomes six at most when it is escaped.
+  // The line is formatted again, not truncated: half a line is not JSON. Escaping makes six characters of one at most.
   const short = { ...entry, msg: previewText(entry.msg, options.redact, LINE_CHARS_MAX / 16) };
-  return `${oneLine(form, short, [["cut", `${whole.length} characters were too many for one line`]], options)}\n`;
+  return `${oneLine(form, short, [["cut", `the line had ${whole.length} characters, which is too long`]], options)}\n`;
 }
 
 type Entries = readonly (readonly [string, Json])[];
@@ -41,35 +41,35 @@ function jsonLine({ level, time, msg }: LogEntry, fields: Entries, { redact }: P
   const own = { level: LEVELS[level], time };
   const line = visible(JSON.stringify({ ...own, ...Object.fromEntries(fields.map(renamed)), msg }));
   const safe = redact(line);
-  // A secret that is a number, or begins inside an escape, leaves something that is not JSON. Then less is told.
+  // Redacting a number, or a secret that begins inside an escape, can break the JSON. Then only the level is written.
   return safe === line || isJson(safe) ? safe : JSON.stringify({ ...own, msg: "[redacted]" });
 }
 
 function prettyLine({ level, time, msg }: LogEntry, fields: Entries): string {
-  const told = fields.map(([key, value]) => ` ${bare(key)}=${bare(value)}`).join("");
-  return visible(`${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} ${msg}${told}`);
+  const pairs = fields.map(([key, value]) => ` ${bare(key)}=${bare(value)}`).join("");
+  return visible(`${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} ${msg}${pairs}`);
 }
 
 const entriesOf = (value: Json): Entries =>
   value !== null && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [];
 
-/** A field cannot pass for the line's own. */
+/** Renames a field that would collide with the line's own fields. */
 const renamed = ([key, value]: readonly [string, Json]): readonly [string, Json] =>
   ["level", "time", "msg"].includes(key) ? [`field_${key}`, value] : [key, value];
 
-/** A text that could not be mistaken for two is told without quotes. */
+/** A single word is written without quotes. */
 const bare = (value: Json): string =>
   typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 
-/** What a terminal would obey, and what cannot be seen, as escapes. Inside JSON that is the same text. */
+/** Escapes terminal control sequences and invisible characters. Inside JSON the escapes mean the same text. */
 function visible(line: string): string {
   return line.replace(UNSEEN, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is about.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern must match control characters.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** UTC, as everywhere. */
+/** The time of day in UTC. */
 function timeOfDay(time: number): string {
   const part = (unitMs: number, count: number, digits: number): string =>
     String(Math.floor(time / unitMs) % count).padStart(digits, "0");

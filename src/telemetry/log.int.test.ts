@@ -14,7 +14,7 @@ import { redactor } from "./redactor.ts";
 
 const SECRET = 'canary "1234" canary';
 
-/** A stream that keeps what it is given. */
+/** A stream that stores the lines written to it. */
 function kept(): LineStream & { readonly lines: string[] } {
   const lines: string[] = [];
   return { lines, write: (line) => lines.push(line), on: () => undefined, writableLength: 0 };
@@ -28,13 +28,13 @@ const parsed = (stream: { readonly lines: readonly string[] }): readonly Record<
   stream.lines.map((line) => JSON.parse(line));
 
 describe("a line", () => {
-  test("has the names log shippers know: a numeric level, the time in milliseconds, msg", () => {
+  test("has the fields that log shippers expect: a numeric level, the time in milliseconds, msg", () => {
     const stream = kept();
     logOn(stream).info("listening", { port: 1 });
     expect(stream.lines).toEqual(['{"level":30,"time":90123004,"port":1,"msg":"listening"}\n']);
   });
 
-  test("is told from the given level on", () => {
+  test("is written if its level is at least the configured one", () => {
     const stream = kept();
     const log = logOn(stream, { level: "warn" });
     log.debug("a");
@@ -47,14 +47,14 @@ describe("a line", () => {
     ]);
   });
 
-  test("carries the fields of its log and of those above, and none passes for the line's own", () => {
+  test("has the fields of its logger and of the parent loggers, and none can replace the line's own fields", () => {
     const stream = kept();
     logOn(stream).child({ a: 1, b: 1 }).child({ b: 2 }).info("x", { c: 3, level: 60, msg: "forged", time: 0 });
     expect(parsed(stream)[0]).toMatchObject({ a: 1, b: 2, c: 3, level: 30, msg: "x", time: 90123004 });
     expect(parsed(stream)[0]).toMatchObject({ field_level: 60, field_msg: "forged", field_time: 0 });
   });
 
-  test("is one line, whatever it tells, and shows what cannot be seen", () => {
+  test("is one line, whatever it contains, and shows invisible characters as escapes", () => {
     for (const form of ["json", "pretty"] as const) {
       const stream = kept();
       logOn(stream, { form }).info('a\n{"level":30}\r\u001b[2J', { "k\ney": "b\n\u009b2J\u202e\u2028" });
@@ -63,13 +63,13 @@ describe("a line", () => {
     }
   });
 
-  test("is bounded, and JSON all the same", () => {
+  test("is bounded and still valid JSON", () => {
     const stream = kept();
     const log = logOn(stream);
     log.info("\u0001".repeat(100_000), { a: 1 });
     log.info("much", Object.fromEntries(Array.from({ length: 500 }, (_, index) => [index, "x".repeat(1_000)])));
     for (const line of stream.lines) expect(line.length).toBeLessThanOrEqual(LINE_CHARS_MAX);
-    expect(parsed(stream)[1]).toMatchObject({ msg: "much", cut: expect.stringContaining("too many") });
+    expect(parsed(stream)[1]).toMatchObject({ msg: "much", cut: expect.stringContaining("too long") });
   });
 
   test("for a terminal is short", () => {
@@ -79,7 +79,7 @@ describe("a line", () => {
   });
 });
 
-describe("G35: no secret leaves", () => {
+describe("G35: the log contains no secret", () => {
   test.each(["json", "pretty"] as const)("as %s: not in the message, a field, a key, an error or its cause", (form) => {
     const stream = kept();
     const log = logOn(stream, { form, level: "debug" }).child({ child: SECRET });
@@ -92,14 +92,14 @@ describe("G35: no secret leaves", () => {
     if (form === "json") expect(parsed(stream)).toHaveLength(2);
   });
 
-  test("also if what is left would not be JSON: then less is told", () => {
+  test("even if redacting it breaks the JSON: then only the level is written", () => {
     const stream = kept();
     logOn(stream, { redact: redactor(["90123004"]) }).info("x", { a: 1 });
     expect(stream.lines[0]).not.toContain('"a"');
     expect(() => parsed(stream)).not.toThrow();
   });
 
-  test("and a secret that is learned later does not leave from then on", () => {
+  test("from the moment a secret is added to the redactor", () => {
     const stream = kept();
     const redact = redactor();
     const log = logOn(stream, { redact });
@@ -112,7 +112,7 @@ describe("G35: no secret leaves", () => {
 describe("an error", () => {
   const cause = Object.assign(new Error("no space"), { code: "ENOSPC" });
 
-  test("is told with its code and its causes, without its stack", () => {
+  test("is logged with its code and its causes, without its stack", () => {
     const stream = kept();
     logOn(stream).error("failed", { err: new ControlError("store_full", "The disk is full.", { cause }) });
     expect(parsed(stream)[0]?.err).toEqual({
@@ -123,7 +123,7 @@ describe("an error", () => {
     });
   });
 
-  test("is told with its stack, and that of its cause, if the fault is ours or somebody asked for everything", () => {
+  test("is logged with its stack and its cause's stack if it is internal or the level is debug", () => {
     const stream = kept();
     logOn(stream).error("failed", { err: new ControlError("internal", "Oh.", { cause }) });
     logOn(stream, { level: "debug" }).error("failed", { err: cause });
@@ -132,7 +132,7 @@ describe("an error", () => {
     expect(second?.err).toMatchObject({ stack: expect.any(String) });
   });
 
-  test("that is its own cause is told a few times", () => {
+  test("that is its own cause is repeated a few times only", () => {
     const stream = kept();
     const circle = new Error("round");
     circle.cause = circle;
@@ -141,8 +141,8 @@ describe("an error", () => {
   });
 });
 
-describe("a stream in trouble", () => {
-  test("that throws, or fields that do, trouble nobody", () => {
+describe("a failing stream", () => {
+  test("that throws, and fields that throw, do not affect the caller", () => {
     const stream: LineStream = {
       write: () => {
         throw new Error("broken");
@@ -160,10 +160,10 @@ describe("a stream in trouble", () => {
         throw new Error("no");
       },
     });
-    expect(parsed(good)).toEqual([{ level: 30, msg: "[a line that cannot be told]" }]);
+    expect(parsed(good)).toEqual([{ level: 30, msg: "[a line that cannot be formatted]" }]);
   });
 
-  test("G33: that is slow costs a bounded amount, and is told later what it has missed", {
+  test("G33: that is slow buffers a bounded amount, and gets the number of dropped lines later", {
     meta: { id: "G33/slow-log-stream-bounded" },
   }, () => {
     const lines: string[] = [];
@@ -179,7 +179,7 @@ describe("a stream in trouble", () => {
     expect(log.dropped).toBe(2);
   });
 
-  test("that has failed is left alone, and what it does not get is counted", async () => {
+  test("that has failed is not written to again, and the dropped lines are counted", async () => {
     const stream = new Writable({ write: (_, __, done) => done(new Error("EPIPE")) });
     const closed = new Gate();
     stream.on("close", () => closed.open());
@@ -190,7 +190,7 @@ describe("a stream in trouble", () => {
     expect(log.dropped).toBe(2);
   });
 
-  test("does not end the program when it is the program's own standard error, and its reader is gone", async () => {
+  test("does not end the program if it is stderr and its reader is gone", async () => {
     const here = (file: string): string => JSON.stringify(pathToFileURL(`${import.meta.dirname}/${file}`).href);
     const script = `
       import { openLog } from ${here("log.ts")};

@@ -1,12 +1,12 @@
-// The operator's log: one line for each thing worth telling, as JSON or for a terminal, and never a secret in it.
+// The operator's log: single lines, as JSON or for a terminal, without secrets.
 //
-// Ready-made loggers redact by the path of a field. A secret does not keep to its field: it is in the message of an
-// error, in a URL, in base64. So it is taken out by its value, of the finished line, as the last thing before it goes.
+// Common loggers redact by the path of a field. But a secret also appears in the message of an error, in a URL or in
+// base64. So it is redacted by value, in the finished line, immediately before the line is written.
 //
 // Invariants
-// 1. Nothing here throws, and nothing waits.
-// 2. Redaction is the last step: nothing is put into a line after it.
-// 3. A line is one line, whatever it tells.
+// 1. Logging never throws and never waits.
+// 2. Redaction is the last step: nothing is added to a line after it.
+// 3. An entry is always one line, whatever it contains.
 import type { Clock } from "../ports/clock.ts";
 import { LineSink, type LineStream, standardError } from "./line-sink.ts";
 import { type Fields, LEVELS, type Level, type LineForm, logLine } from "./log-line.ts";
@@ -16,22 +16,22 @@ import type { Redact } from "./redactor.ts";
 export interface LogOptions {
   readonly redact: Redact;
   readonly clock: Pick<Clock, "now">;
-  /** The least that is told. Default `info`. With `debug`, errors are told with their stacks. */
+  /** The lowest level that is written. Default `info`. With `debug`, errors are written with their stacks. */
   readonly level?: Level;
-  /** `json` for machines, `pretty` for a person at a terminal. Default `json`. */
+  /** `json` for machines, `pretty` for people at a terminal. Default `json`. */
   readonly form?: LineForm;
-  /** Default standard error. */
+  /** Default: stderr. */
   readonly stream?: LineStream;
 }
 
-const DROPPED = "lines of this log were dropped: its reader was too slow";
+const DROPPED = "log lines were dropped because their reader was too slow";
 
 interface Setup {
   readonly options: LogOptions;
   readonly sink: LineSink;
 }
 
-/** A log on a stream. */
+/** Opens a log on a stream. */
 export function openLog(options: LogOptions): Log {
   const sink = options.stream === undefined ? standardError() : new LineSink(options.stream);
   return new Log({ options, sink }, {});
@@ -46,12 +46,12 @@ export class Log {
     this.#fields = fields;
   }
 
-  /** How its lines look. */
+  /** The format of its lines. */
   get form(): LineForm {
     return this.#setup.options.form ?? "json";
   }
 
-  /** Lines that went nowhere, because the reader was slow or gone. */
+  /** Lines that were dropped because the reader was slow or gone. */
   get dropped(): number {
     return this.#setup.sink.dropped;
   }
@@ -72,7 +72,7 @@ export class Log {
     this.#write("error", msg, fields);
   }
 
-  /** The same log; its lines carry these fields too. */
+  /** Returns a logger that adds these fields to its lines. */
   child(fields: Fields): Log {
     return new Log(this.#setup, { ...this.#fields, ...fields });
   }
@@ -80,17 +80,17 @@ export class Log {
   #write(level: Level, msg: string, fields: Fields = {}): void {
     const { options, sink } = this.#setup;
     const { form } = this;
-    const { redact, level: least = "info" } = options;
-    if (LEVELS[level] < LEVELS[least]) return;
+    const { redact, level: minimum = "info" } = options;
+    if (LEVELS[level] < LEVELS[minimum]) return;
     try {
       const time = options.clock.now();
-      const how: PreviewOptions = { redact, stacks: least === "debug" ? "always" : "internal" };
+      const preview: PreviewOptions = { redact, stacks: minimum === "debug" ? "always" : "internal" };
       const dropped = sink.takeDropped();
-      if (dropped > 0) sink.write(logLine({ level: "warn", time, msg: DROPPED, fields: { dropped } }, form, how));
-      sink.write(logLine({ level, time, msg, fields: { ...this.#fields, ...fields } }, form, how));
+      if (dropped > 0) sink.write(logLine({ level: "warn", time, msg: DROPPED, fields: { dropped } }, form, preview));
+      sink.write(logLine({ level, time, msg, fields: { ...this.#fields, ...fields } }, form, preview));
     } catch {
-      // Whatever it was, whoever wanted to tell something has other things to do.
-      sink.write(form === "json" ? `{"level":${LEVELS[level]},"msg":"[a line that cannot be told]"}\n` : "\n");
+      // A failure to format a line must not reach the code that logs.
+      sink.write(form === "json" ? `{"level":${LEVELS[level]},"msg":"[a line that cannot be formatted]"}\n` : "\n");
     }
   }
 }

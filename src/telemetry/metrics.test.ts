@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Event, Recorded } from "../core/model/event.ts";
-import { EventCounters } from "./event-counters.ts";
-import { eventMetrics } from "./event-metrics.ts";
+import { EventCounters, eventMetrics } from "./event-counters.ts";
 import { RUNS_MEASURED_MAX, SERIES_MAX } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 
@@ -12,7 +11,7 @@ const samples = (metrics: Metrics): readonly string[] =>
     .filter((line) => line !== "" && !line.startsWith("#"));
 
 describe("the text of a scrape", () => {
-  test("is exactly the format: help, type, samples, in order, each line ended", () => {
+  test("has exactly the Prometheus format: help, type, samples, in order, each line ended", () => {
     const metrics = new Metrics();
     const counter = metrics.counter({ name: "belay_a_total", help: "Things.", labels: ["kind", "by"] });
     counter.add(1, { kind: "x", by: "y" });
@@ -37,7 +36,7 @@ describe("the text of a scrape", () => {
     );
   });
 
-  test("counts a value in every bucket it fits in", () => {
+  test("counts a value in every bucket that it fits", () => {
     const metrics = new Metrics();
     const histogram = metrics.histogram({ name: "belay_d_seconds", help: "Took.", labels: ["of"] }, [0.1, 1]);
     for (const value of [0.1, 0.5, 3, Number.NaN]) histogram.observe(value, { of: "it" });
@@ -50,7 +49,7 @@ describe("the text of a scrape", () => {
     ]);
   });
 
-  test("escapes what would end a line or a label", () => {
+  test("escapes characters that would end a line or a label", () => {
     const metrics = new Metrics();
     const counter = metrics.counter({ name: "a_total", help: 'one\ntwo \\ "', labels: ["l"] });
     counter.add(1, { l: 'x"} 9\nforged 1 \\' });
@@ -59,7 +58,7 @@ describe("the text of a scrape", () => {
     );
   });
 
-  test("has a gauge as it is now, one for each set of labels, and none that cannot be read", () => {
+  test("has the current value of a gauge for each set of labels, and omits a gauge that throws", () => {
     const metrics = new Metrics();
     let open = 1;
     metrics.gauge({ name: "a", help: "a" }, () => open);
@@ -74,7 +73,7 @@ describe("the text of a scrape", () => {
     expect(samples(metrics)).toEqual(["a 2", 'c{k="1"} NaN', 'c{k="2"} -Inf']);
   });
 
-  test("K11: grows with what we count, not with what users do", { meta: { id: "G33/metric-series-bounded" } }, () => {
+  test("K11: has a bounded number of series, whatever users do", { meta: { id: "G33/metric-series-bounded" } }, () => {
     const metrics = new Metrics();
     const counter = metrics.counter({ name: "a_total", help: "a", labels: ["k"] });
     for (let index = 0; index < 10_000; index += 1) counter.add(1, { k: `value ${index}` });
@@ -84,7 +83,7 @@ describe("the text of a scrape", () => {
     expect(samples(metrics).at(-1)).toBe(`a_total{k="other"} ${10_000 - SERIES_MAX}`);
   });
 
-  test("never goes down, and two metrics never have one name", () => {
+  test("has counters that never decrease, and metrics with unique names", () => {
     const metrics = new Metrics();
     const counter = metrics.counter({ name: "a_total", help: "a" });
     for (const by of [1, -5, Number.NaN, Infinity]) counter.add(by, {});
@@ -94,7 +93,7 @@ describe("the text of a scrape", () => {
   });
 });
 
-/** Events a second apart, beginning at 1 s. */
+/** Events one second apart, starting at 1 s. */
 const recorded = (...events: readonly Event[]): readonly Recorded[] =>
   events.map((event, index) => ({ ...event, seq: index + 1, at: 1_000 * (index + 1) }));
 
@@ -116,7 +115,7 @@ function scraped(...batches: readonly (readonly Recorded[])[]): readonly string[
 }
 
 describe("recorded events", () => {
-  test("of a run that is cancelled count it, how long it waited and how long its stop took", () => {
+  test("of a cancelled run count it, its wait in the queue and the duration of its stop", () => {
     const lines = scraped(
       recorded(
         accepted("run_1"),
@@ -133,7 +132,7 @@ describe("recorded events", () => {
     expect(lines.join()).not.toContain("secret");
   });
 
-  test("of turns, calls and processes count tokens, endings, and whoever escaped", () => {
+  test("of turns, calls and processes count tokens, outcomes and escaped processes", () => {
     const usage = { inputTokens: 10, outputTokens: 5, estimated: false };
     const lines = scraped(
       recorded(
@@ -157,7 +156,7 @@ describe("recorded events", () => {
     ]);
   });
 
-  test("of one cancel of a session count one cancel, whatever follows from it", () => {
+  test("of the cancel of a session count one cancel, whatever it covers", () => {
     const lines = scraped(
       recorded(accepted("run_1"), { type: "run.started", runId: "run_1" }, accepted("run_2")),
       recorded(
@@ -172,31 +171,32 @@ describe("recorded events", () => {
     ]);
   });
 
-  test("of a run that was withdrawn before it started count the cancel, and no time", () => {
+  test("of a run that was withdrawn before its start count the cancel, and no duration", () => {
     const lines = scraped(recorded(accepted("run_1"), { type: "run.settled", runId: "run_1", outcome: CANCELLED }));
     expect(lines).toContain('belay_cancels_requested_total{scope="run",reason="user"} 1');
     expect(lines.join()).not.toContain("seconds");
   });
 
-  test("G34: with a clock that was set back took no time at all", {
+  test("G34: across a clock that was set back have a duration of 0", {
     meta: { id: "G34/metrics-clock-set-back" },
   }, () => {
-    const tally = new EventCounters();
-    tally.of([{ ...accepted("run_1"), seq: 1, at: 5_000 }]);
-    expect(tally.of([{ type: "run.started", runId: "run_1", seq: 2, at: 1_000 }])).toEqual([
+    const counters = new EventCounters();
+    counters.measure([{ ...accepted("run_1"), seq: 1, at: 5_000 }]);
+    expect(counters.measure([{ type: "run.started", runId: "run_1", seq: 2, at: 1_000 }])).toEqual([
       { of: "queueWait", value: 0, labels: {} },
     ]);
   });
 
-  test("K10: of a run are forgotten when it has settled, and of too many runs before that", {
+  test("K10: of a run are dropped when it settles, and earlier if there are too many runs", {
     meta: { id: "G33/run-metrics-forgotten" },
   }, () => {
-    const tally = new EventCounters();
-    for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1) tally.of(recorded(accepted(`run_${index}`)));
-    expect(tally.size).toBe(RUNS_MEASURED_MAX);
+    const counters = new EventCounters();
+    for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1)
+      counters.measure(recorded(accepted(`run_${index}`)));
+    expect(counters.size).toBe(RUNS_MEASURED_MAX);
     for (let index = 0; index < RUNS_MEASURED_MAX + 10; index += 1) {
-      tally.of(recorded({ type: "run.settled", runId: `run_${index}`, outcome: { kind: "completed" } }));
+      counters.measure(recorded({ type: "run.settled", runId: `run_${index}`, outcome: { kind: "completed" } }));
     }
-    expect(tally.size).toBe(0);
+    expect(counters.size).toBe(0);
   });
 });

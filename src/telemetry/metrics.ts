@@ -1,19 +1,19 @@
-// Numbers that are scraped: counters, gauges and histograms, in the text format of Prometheus, version 0.0.4.
+// Counters, gauges and histograms, in the text exposition format of Prometheus, version 0.0.4.
 //
 // Invariants
-// 1. A metric has at most SERIES_MAX series and one more, `other`, for all the rest. No label has an id in it (K11).
-// 2. Nothing that is counted throws, and a gauge that cannot be read is left out.
+// 1. A metric has at most SERIES_MAX series and one more, `other`, for all the rest. No label contains an id (K11).
+// 2. Recording a value never throws, and a gauge whose callback throws is omitted.
 import { Bug } from "../core/bug.ts";
 import { LABEL_CHARS_MAX, SERIES_MAX } from "./limits.ts";
 
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface MetricAbout<L extends string = string> {
-  /** With its unit, as `belay_queue_wait_seconds`; a counter ends in `_total`. */
+  /** Includes the unit, as in `belay_queue_wait_seconds`; a counter ends in `_total`. */
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly L[];
-  /** Default SERIES_MAX. More where all label values are known beforehand. */
+  /** Default SERIES_MAX. May be higher if all label values are known in advance. */
   readonly seriesMax?: number;
 }
 
@@ -32,13 +32,13 @@ export interface Reading {
   readonly labels: Labels;
 }
 
-/** A number now, or one for each set of labels. */
+/** Returns the current value, or one for each set of labels. */
 export type ReadGauge = () => number | readonly Reading[];
 
 interface Registered {
   readonly about: MetricAbout;
   readonly type: "counter" | "gauge" | "histogram";
-  /** The lines of its samples. */
+  /** Formats the lines of its samples. */
   readonly samples: () => readonly string[];
 }
 
@@ -52,13 +52,13 @@ export class Metrics {
     this.#register({ about, type: "counter", samples });
     return {
       add(by, labels) {
-        // A counter that goes down is taken for a restart.
+        // Prometheus takes a decreasing counter for a restart.
         if (by > 0 && Number.isFinite(by)) series.of(labels).value += by;
       },
     };
   }
 
-  /** Read at every scrape, so it is always true and never forgotten. */
+  /** Registers a gauge. Its callback runs at every scrape, so the value is always current. */
   gauge(about: MetricAbout, read: ReadGauge): void {
     const samples = (): readonly string[] => {
       const found = readings(read).slice(0, SERIES_MAX);
@@ -67,7 +67,7 @@ export class Metrics {
     this.#register({ about, type: "gauge", samples });
   }
 
-  /** `buckets`: upper bounds, rising. The one without a bound is added. */
+  /** `buckets` are ascending upper bounds. The unbounded bucket is added. */
   histogram<L extends string = never>(about: MetricAbout<L>, buckets: readonly number[]): Histogram<L> {
     const { name } = about;
     const bounds = [...buckets, Infinity];
@@ -86,7 +86,7 @@ export class Metrics {
     };
   }
 
-  /** What a scrape is answered. */
+  /** The response to a scrape. */
   text(): string {
     return [...this.#registered.values()]
       .flatMap(({ about, type, samples }) => [
@@ -100,23 +100,22 @@ export class Metrics {
 
   #register(one: Registered): void {
     const { name, labels = [] } = one.about;
-    const wellNamed =
-      /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name) && labels.every((label) => /^[a-z][a-z0-9_]*$/.test(label));
-    if (!wellNamed || labels.includes("le")) throw new Bug(`not the name of a metric: ${name}{${labels.join(",")}}`);
+    const isValid = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name) && labels.every((label) => /^[a-z][a-z0-9_]*$/.test(label));
+    if (!isValid || labels.includes("le")) throw new Bug(`not the name of a metric: ${name}{${labels.join(",")}}`);
     if (this.#registered.has(name)) throw new Bug(`there is a metric called ${name} already`);
     this.#registered.set(name, one);
   }
 }
 
 interface Buckets {
-  /** Each value once, in the first bucket it fits in. */
+  /** Counts each value once, in the first bucket that it fits. */
   readonly counts: number[];
   sum: number;
 }
 
 type LabelPairs = readonly (readonly [string, string])[];
 
-/** What is counted, once for each set of label values. */
+/** The series of a metric: one state for each set of label values. */
 class SeriesSet<L extends string, S> {
   readonly #names: readonly L[];
   readonly #max: number;
@@ -127,7 +126,7 @@ class SeriesSet<L extends string, S> {
     this.#names = names;
     this.#max = seriesMax;
     this.#make = make;
-    // Without labels there is one series, and it is there from the beginning: nothing counted yet is 0, not unknown.
+    // Without labels there is one series, created immediately: before the first value it is 0, not missing.
     if (names.length === 0) this.#get([]);
   }
 

@@ -7,7 +7,7 @@ const SECRET = "canary-1234-canary";
 const redact = redactor([SECRET, "1234567890"]);
 
 describe("JSON without secrets", () => {
-  test("G35: a secret is taken out of texts, keys and numbers, at any depth", () => {
+  test("G35: secrets are redacted in texts, keys and numbers, at any depth", () => {
     const value = { a: [{ b: `x ${SECRET}` }], [SECRET]: true, n: 1234567890, m: 12, none: null };
     expect(redactJson(redact, value)).toEqual({
       a: [{ b: "x [redacted]" }],
@@ -24,7 +24,7 @@ describe("JSON without secrets", () => {
     expect(Object.getPrototypeOf(safe)).toBe(Object.prototype);
   });
 
-  test("what is nested too deeply or is too much is left out, and that is said", () => {
+  test("values that are nested too deeply or too many are omitted and marked", () => {
     let deep: unknown = SECRET;
     for (let depth = 0; depth < 100_000; depth += 1) deep = [deep];
     expect(JSON.stringify(preview(deep, { redact }))).toContain("[nested too deeply]");
@@ -38,7 +38,7 @@ describe("JSON without secrets", () => {
     expect(Object.keys(wide ?? {}).length).toBeLessThanOrEqual(PREVIEW_VALUES_MAX);
   });
 
-  test("what JSON does not know is told in words, and what cannot be read as well", () => {
+  test("values that JSON cannot represent, or that cannot be read, are described by a text", () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     const trap = Object.defineProperty({}, "a", {
@@ -49,14 +49,14 @@ describe("JSON without secrets", () => {
     });
     expect(
       preview({ big: 12n, not: Number.NaN, f: () => 1, u: undefined, trap, bytes: new Uint8Array(3) }, { redact }),
-    ).toEqual({ big: "12", not: "NaN", f: "[a function]", trap: "[it cannot be read]", bytes: "[3 bytes]" });
+    ).toEqual({ big: "12", not: "NaN", f: "[a function]", trap: "[unreadable]", bytes: "[3 bytes]" });
     expect(JSON.stringify(preview(circle, { redact }))).toContain("[nested too deeply]");
     expect(preview(new URL("https://example.com/a"), { redact })).toBe("https://example.com/a");
   });
 });
 
 describe("a text", () => {
-  test("G35: is redacted before it is cut: no half of a secret is left at the edge", () => {
+  test("G35: is redacted before it is truncated, so that no part of a secret is left at the end", () => {
     for (let from = TEXT_CHARS_MAX - SECRET.length - 1; from <= TEXT_CHARS_MAX; from += 1) {
       const safe = previewText(`${"x".repeat(from)}${SECRET}${"y".repeat(100)}`, redact);
       expect(safe).not.toContain("cana");
@@ -64,11 +64,11 @@ describe("a text", () => {
     }
   });
 
-  test("that is too long to be looked through is named by its length", () => {
+  test("that is too long to be redacted is replaced by its length", () => {
     expect(previewText("x".repeat(TEXT_CHARS_READ_MAX + 1), redact)).toBe("[a text of 1048577 characters]");
   });
 
-  test("is not cut inside a character", () => {
+  test("is not truncated inside a character", () => {
     expect(previewText("😀😀", redact, 3).isWellFormed()).toBe(true);
   });
 });

@@ -1,23 +1,22 @@
-// Anything at all as JSON of a bounded size, without secrets: for log lines and for previews of events.
+// Converts any value, errors included, to JSON of bounded size without secrets: for log lines and previews of events.
 //
 // Invariants
-// 1. Never throws: not for circles, not for getters that throw, not for what JSON does not know.
-// 2. A text is redacted before it is cut.
-// 3. What was left out is said where it was left out.
+// 1. It never throws, even for cycles, throwing getters and values that JSON cannot represent.
+// 2. A text is redacted before it is truncated.
+// 3. Every omission is marked in its place.
 import type { Json } from "../core/model/prompt.ts";
 import { REDACTED } from "../core/token-patterns.ts";
-import { errorRecord } from "./error-record.ts";
-import { PREVIEW_DEPTH_MAX, PREVIEW_VALUES_MAX, TEXT_CHARS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
+import { CAUSES_MAX, PREVIEW_DEPTH_MAX, PREVIEW_VALUES_MAX, TEXT_CHARS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
 import type { Redact } from "./redactor.ts";
 
 export interface PreviewOptions {
   readonly redact: Redact;
-  /** Whether errors are told with the place they come from. */
+  /** Which errors include their stack. Default: internal ones. */
   readonly stacks?: "always" | "internal";
   readonly textCharsMax?: number;
 }
 
-/** JSON as it may be shown to somebody who may not see secrets. Numbers that are a secret go as well. */
+/** Returns a copy of the JSON without secrets. Numbers that are a secret are redacted, too. */
 export const redactJson = (redact: Redact, value: Json): Json => preview(value, { redact });
 
 export function preview(value: unknown, options: PreviewOptions): Json {
@@ -25,7 +24,7 @@ export function preview(value: unknown, options: PreviewOptions): Json {
   return walk.value(value, 0);
 }
 
-/** A text of a bounded length, without secrets. */
+/** Redacts and then truncates a text. */
 export function previewText(text: string, redact: Redact, charsMax = TEXT_CHARS_MAX): string {
   if (text.length > TEXT_CHARS_READ_MAX) return `[a text of ${text.length} characters]`;
   const safe = redact(text.toWellFormed());
@@ -81,7 +80,7 @@ class Walk {
       if ("toJSON" in value && typeof value.toJSON === "function") return this.value(value.toJSON(), depth + 1);
       return this.#record(value, depth);
     } catch {
-      return "[it cannot be read]";
+      return "[unreadable]";
     }
   }
 
@@ -108,7 +107,39 @@ class Walk {
       const one: unknown = Reflect.get(value, key);
       if (one !== undefined) entries.push([this.#text(key), this.value(one, depth + 1)]);
     }
-    // Defines, and never assigns: a key called `__proto__` is a key like any other.
+    // `fromEntries` defines properties and never assigns them: a key `__proto__` is a key like any other.
     return Object.fromEntries(entries);
   }
+}
+
+/** An error as plain data, with the field names that log shippers expect. */
+interface ErrorRecord {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string | number;
+  readonly stack?: string;
+  readonly cause?: unknown;
+  readonly errors?: readonly unknown[];
+}
+
+/** A stack reveals paths, so with `internal` only bugs and internal errors include it, not the mistakes of clients. */
+function errorRecord(error: Error, stacks: "always" | "internal", causes = CAUSES_MAX): ErrorRecord {
+  const code = codeOf(error);
+  // The causes of an internal error are needed with their stacks, too.
+  const withStack = stacks === "always" || code === "internal" || error.name === "Bug" ? "always" : "internal";
+  const more = (one: unknown): unknown =>
+    one instanceof Error ? (causes > 0 ? errorRecord(one, withStack, causes - 1) : "[and more causes]") : one;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(code === undefined ? {} : { code }),
+    ...(withStack === "always" && typeof error.stack === "string" ? { stack: error.stack } : {}),
+    ...(error.cause === undefined ? {} : { cause: more(error.cause) }),
+    ...(error instanceof AggregateError ? { errors: error.errors.slice(0, CAUSES_MAX).map(more) } : {}),
+  };
+}
+
+function codeOf(error: Error): string | number | undefined {
+  const code: unknown = "code" in error ? error.code : undefined;
+  return typeof code === "string" || typeof code === "number" ? code : undefined;
 }

@@ -26,27 +26,27 @@ describe("a known secret", () => {
     ["in base64 between other bytes", base64(`user:${CANARY} and more`)],
   ];
 
-  test.each(forms)("G35: is taken out %s", (_, text) => {
+  test.each(forms)("G35: is redacted %s", (_, text) => {
     const safe = redact(`before ${text} after`);
     expect(safe).toContain("[redacted]");
     expect(safe).toMatch(/^before .* after$/);
     expect(leaks(safe, CANARY)).toEqual([]);
   });
 
-  test("is taken out wherever and however often it stands", () => {
+  test("is redacted everywhere, however often it appears", () => {
     expect(redact(`${CANARY}${CANARY},${CANARY}`)).toBe("[redacted][redacted],[redacted]");
   });
 
-  test("leaves a text without it as it is", () => {
+  test("does not change a text without it", () => {
     const text = 'Nothing to see: {"a":[1,2,3],"b":"c"} https://example.com/a%20b dXNlcg==';
     expect(redact(text)).toBe(text);
   });
 
-  test("that begins with another goes as a whole", () => {
+  test("that begins with another secret is redacted as a whole", () => {
     expect(redactor(["abcdefgh", "abcdefghij"])("x abcdefghij y")).toBe("x [redacted] y");
   });
 
-  test("G35: any secret is taken out of any text around it, in every form", () => {
+  test("G35: any secret is redacted in any surrounding text, in every encoding", () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 8, maxLength: 60, unit: "binary" }).filter((one) => one.trim().length >= 8),
@@ -64,8 +64,8 @@ describe("a known secret", () => {
   });
 });
 
-describe("what is a secret", () => {
-  test("can be added later, with the line break its file ended in", () => {
+describe("a secret", () => {
+  test("can be added later, with the line break at the end of its file", () => {
     const redact = redactor();
     expect(redact("late-secret")).toBe("late-secret");
     expect(redact.add("late-secret\n")).toEqual({ kind: "added" });
@@ -73,7 +73,7 @@ describe("what is a secret", () => {
     expect(redact.add("late-secret")).toEqual({ kind: "added" });
   });
 
-  test("is not what is too short, too long, or part of what stands in its place, and the answer says why", () => {
+  test("that is too short, too long or part of the placeholder is refused with the reason", () => {
     const redact = redactor(["short", "redacted"]);
     expect(redact("short [redacted]")).toBe("short [redacted]");
     expect(redact.add("1234567")).toMatchObject({ kind: "ignored", because: expect.stringContaining("by chance") });
@@ -81,7 +81,7 @@ describe("what is a secret", () => {
     expect(redact.add("redacted")).toMatchObject({ kind: "ignored" });
   });
 
-  test("is bounded in number", () => {
+  test("beyond the maximum number is refused", () => {
     const redact = redactor(Array.from({ length: SECRETS_MAX }, (_, index) => `secret-number-${index}.`));
     expect(redact.add("one-too-many")).toMatchObject({ kind: "ignored" });
     expect(redact(`secret-number-0. secret-number-${SECRETS_MAX - 1}. one-too-many`)).toBe(
@@ -90,7 +90,7 @@ describe("what is a secret", () => {
   });
 });
 
-// Said in halves, so that whoever looks for real ones does not find these.
+// Written in parts, so that secret scanners do not report them.
 const key = (...parts: readonly string[]): string => parts.join("");
 const PEM = [
   key("-----BEGIN RSA PRIV", "ATE KEY-----"),
@@ -102,7 +102,7 @@ const PEM = [
 ].join("\n");
 const JWT = key("eyJ", "hbGciOiJIUzI1NiJ9.eyJ", "zdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl_-x");
 
-describe("what looks like a token", () => {
+describe("a text that looks like a token", () => {
   const redact = redactor();
 
   const tokens: readonly (readonly [name: string, text: string])[] = [
@@ -116,30 +116,30 @@ describe("what looks like a token", () => {
     ["PEM", PEM],
   ];
 
-  test.each(tokens)("%s is taken out of text, JSON and URLs", (_, token) => {
+  test.each(tokens)("%s is redacted in text, JSON and URLs", (_, token) => {
     expect(redact(`a ${token} b`)).toBe("a [redacted] b");
     const line = redact(JSON.stringify({ a: `first\n${token}`, b: JSON.stringify({ c: token }), d: 1 }));
     expect(JSON.parse(line)).toEqual({ a: "first\n[redacted]", b: '{"c":"[redacted]"}', d: 1 });
     if (token !== PEM) expect(redact(`/?q=a%3D${token}&r=1`)).toBe("/?q=a%3D[redacted]&r=1");
   });
 
-  test("Bearer is followed by nothing that was borne", () => {
+  test("after `Bearer` is redacted", () => {
     expect(redact("authorization: Bearer abc.def-ghi_jkl=")).toBe("authorization: Bearer [redacted]");
     expect(redact('{"authorization":"bearer abcdefgh"}')).toBe('{"authorization":"bearer [redacted]"}');
   });
 
-  test("a private key that was cut goes as far as it reaches, and a line of JSON stays one", () => {
+  test("as a truncated private key is redacted to its end, and a line of JSON stays valid", () => {
     expect(redact(PEM.slice(0, -30))).toBe("[redacted]");
     const line = JSON.stringify({ a: `${PEM.slice(0, -30)}\\`, b: "kept" });
     expect(JSON.parse(redact(line))).toEqual({ a: "[redacted]", b: "kept" });
   });
 
-  test("ordinary words are no tokens", () => {
+  test("is not an ordinary word", () => {
     const text = "task-management-for-everybody, a risk-of-something-or-other, GAKIAABCDEFGHIJKLMNOP, eyJust.eyJust.x";
     expect(redact(text)).toBe(text);
   });
 
-  test("what was redacted stays so", () => {
+  test("is not redacted twice", () => {
     for (const [, token] of tokens) expect(redact(redact(`x ${token} y`))).toBe("x [redacted] y");
   });
 });
@@ -148,7 +148,7 @@ describe("hostile text", { meta: { id: "G33/redaction-time-linear" } }, () => {
   const MEBIBYTE = 1024 * 1024;
   const redact = redactor([`${"a".repeat(200)}b`, "ababababababababab", CANARY]);
 
-  // With anything worse than time in proportion to the text, each of these would take minutes.
+  // With more than linear time, each of these would take minutes.
   test.each([
     ...["a", "sk-", "eyJ", "eyJaaaaaaaa.", "eyJaaaaaaaa.eyJa", "-eyJ", "_eyJa.", "\\neyJ", "bearer ", "Bearer\t\t"],
     ...["-----BEGIN ", key("-----BEGIN PRIV", "ATE KEY-----"), key("-----BEGIN PRIV", "ATE KEY-----\\n"), "-----"],
@@ -160,7 +160,7 @@ describe("hostile text", { meta: { id: "G33/redaction-time-linear" } }, () => {
     expect(typeof redact(`eyJ${text}`)).toBe("string");
   });
 
-  test("of random pieces does not either, and never throws", () => {
+  test("of random pieces takes linear time and never throws", () => {
     const pieces = ["sk-", "eyJ", ".", "-", "-----BEGIN ", "PRIVATE KEY-----", "a", "\\n", "bearer ", CANARY, "=", '"'];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 64 }), (some) => {
@@ -172,7 +172,7 @@ describe("hostile text", { meta: { id: "G33/redaction-time-linear" } }, () => {
   });
 });
 
-/** Pieces of the secret, as it is and in base64, that can still be read. */
+/** The pieces of the secret, plain and in base64, that the text still contains. */
 function leaks(text: string, secret: string): readonly string[] {
   const pieces = [0, 4, 8].map((from) => secret.slice(from, from + 6));
   return [...pieces, base64(secret).slice(4, 12)].filter((piece) => text.includes(piece));

@@ -1,7 +1,7 @@
-// The spans of one run: its own, and those of its turns and calls. Names and attributes as the conventions for
-// generative systems have them; what they have no word for is called `belay.…`.
+// The spans of one run: its own, and those of its turns and calls. Names and attributes follow OpenTelemetry's semantic
+// conventions for generative AI; anything that they do not cover is called `belay.…`.
 //
-// Invariant: ended once, with everything that is still open in it.
+// Invariant: the run's span ends once, together with every open span inside it.
 import {
   type Attributes,
   type Context,
@@ -19,7 +19,7 @@ import type { CallId, RunId, SessionId, Work } from "../core/model/ids.ts";
 import { SPAN_NAME_CHARS_MAX, SPANS_PER_RUN_MAX } from "./limits.ts";
 import type { Redact } from "./redactor.ts";
 
-export interface RunBegun {
+export interface RunTraceOptions {
   readonly tracer: Tracer;
   readonly redact: Redact;
   readonly session: SessionId;
@@ -28,13 +28,13 @@ export interface RunBegun {
   readonly attempt: number;
 }
 
-export interface CancelTold {
+export interface RequestedCancel {
   readonly scope: "session" | "run" | "call" | "process";
   readonly reason: CancelReason;
   readonly at: number;
 }
 
-/** `parked`: it goes on in another life. `unknown`: how it went on is not told here. */
+/** `parked`: the run resumes after a restart. `unknown`: this process did not see how it ended. */
 type Ending = Outcome | { readonly kind: "parked" | "unknown" };
 
 type Of<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
@@ -44,35 +44,35 @@ interface OpenSpan {
   readonly since: number;
 }
 
-/** What a tool is called. A call of an agent behind Belay may be named by its whole command, which is private. */
+/** The form of a tool's name. An external agent may name a call by its whole command, which is private. */
 const TOOL_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export class RunTrace {
-  readonly #begun: RunBegun;
+  readonly #options: RunTraceOptions;
   readonly #context: Context;
   readonly #own: OpenSpan;
   readonly #works = new Map<Work, OpenSpan>();
 
-  constructor(begun: RunBegun) {
-    this.#begun = begun;
+  constructor(run: RunTraceOptions) {
+    this.#options = run;
     const attributes = {
       "gen_ai.operation.name": "invoke_agent",
-      "gen_ai.conversation.id": begun.session,
-      "belay.run.id": begun.runId,
-      "belay.run.attempt": begun.attempt,
+      "gen_ai.conversation.id": run.session,
+      "belay.run.id": run.runId,
+      "belay.run.attempt": run.attempt,
     };
-    // A root: whatever happens to be active while an event is told has nothing to do with it.
-    const options = { kind: SpanKind.INTERNAL, root: true, startTime: moment(begun.at), attributes };
-    const span = begun.tracer.startSpan("invoke_agent", options, ROOT_CONTEXT);
-    this.#own = { span, since: begun.at };
+    // A root span: the span that is active while an event is observed is unrelated to the run.
+    const options = { kind: SpanKind.INTERNAL, root: true, startTime: hrTime(run.at), attributes };
+    const span = run.tracer.startSpan("invoke_agent", options, ROOT_CONTEXT);
+    this.#own = { span, since: run.at };
     this.#context = trace.setSpan(ROOT_CONTEXT, span);
   }
 
-  /** A request to stop it, or one of its calls. */
-  cancelled({ scope, reason, at }: CancelTold, call?: CallId): void {
-    const told = call === undefined ? this.#own : (this.#works.get(call) ?? this.#own);
+  /** Adds the cancel of the run, or of one of its calls, as an event of its span. */
+  cancelled({ scope, reason, at }: RequestedCancel, call?: CallId): void {
+    const target = call === undefined ? this.#own : (this.#works.get(call) ?? this.#own);
     const attributes = { "belay.cancel.scope": scope, "belay.cancel.reason": reason.kind };
-    told.span.addEvent("belay.cancel_requested", attributes, moment(at));
+    target.span.addEvent("belay.cancel_requested", attributes, hrTime(at));
   }
 
   beginTurn({ turnId, at }: Of<"turn.requested">): void {
@@ -95,12 +95,12 @@ export class RunTrace {
     const answered =
       model === undefined
         ? {}
-        : { "gen_ai.provider.name": model.provider, "gen_ai.response.model": this.#begun.redact(model.id) };
+        : { "gen_ai.provider.name": model.provider, "gen_ai.response.model": this.#options.redact(model.id) };
     this.#end(turnId, at, outcome, { ...used, ...answered });
   }
 
-  beginCall({ callId, at }: Of<"call.requested">, called: string): void {
-    const name = TOOL_NAME.test(called) ? called : "tool";
+  beginCall({ callId, at }: Of<"call.requested">, tool: string): void {
+    const name = TOOL_NAME.test(tool) ? tool : "tool";
     this.#begin(callId, at, {
       name: `execute_tool ${name}`,
       kind: SpanKind.INTERNAL,
@@ -113,7 +113,7 @@ export class RunTrace {
   }
 
   endCall({ callId, at, outcome }: Of<"call.settled">): void {
-    // A call that was cancelled is not an error: `belay.outcome` says so, and its status stays unset.
+    // A cancelled call is not an error: its status stays unset, and `belay.outcome` is `cancelled`.
     this.#end(callId, at, outcome, {});
   }
 
@@ -122,7 +122,7 @@ export class RunTrace {
     this.#close(this.#own, at, ending, {});
   }
 
-  /** Nobody will tell how it ends. The time is that of the last thing known, or now. */
+  /** Ends all spans with an unknown outcome, at the given time or now. */
   leave(at?: number): void {
     for (const { span } of this.#works.values()) endUnknown(span, at);
     this.#works.clear();
@@ -130,11 +130,11 @@ export class RunTrace {
   }
 
   #begin(work: Work, at: number, about: { name: string; kind: SpanKind; attributes: Attributes }): void {
-    // After a crash a turn is asked again under its old name.
+    // After a crash a turn is requested again under its old id.
     this.#end(work, at, { kind: "unknown" }, {});
     if (this.#works.size >= SPANS_PER_RUN_MAX) return;
     const { name, kind, attributes } = about;
-    const span = this.#begun.tracer.startSpan(name, { kind, startTime: moment(at), attributes }, this.#context);
+    const span = this.#options.tracer.startSpan(name, { kind, startTime: hrTime(at), attributes }, this.#context);
     this.#works.set(work, { span, since: at });
   }
 
@@ -148,8 +148,8 @@ export class RunTrace {
   #close({ span, since }: OpenSpan, at: number, ending: Ending, attributes: Attributes): void {
     span.setAttributes({ ...attributes, "belay.outcome": ending.kind, ...this.#why(ending) });
     if (ending.kind === "failed" || ending.kind === "lost") span.setStatus({ code: SpanStatusCode.ERROR });
-    // Wall clocks are set now and then, and nothing ends before it begins.
-    span.end(moment(Math.max(since, at)));
+    // The wall clock may have been set back, but a span must not end before it begins.
+    span.end(hrTime(Math.max(since, at)));
   }
 
   #why(ending: Ending): Attributes {
@@ -157,8 +157,8 @@ export class RunTrace {
       case "cancelled":
         return { "belay.cancel.reason": ending.reason.kind };
       case "failed":
-        // The code only: the message may quote what was said.
-        return { "error.type": this.#begun.redact(ending.code).slice(0, SPAN_NAME_CHARS_MAX) };
+        // Only the code: the message may quote prompts and answers.
+        return { "error.type": this.#options.redact(ending.code).slice(0, SPAN_NAME_CHARS_MAX) };
       case "lost":
         return { "error.type": "lost" };
       default:
@@ -169,8 +169,8 @@ export class RunTrace {
 
 function endUnknown(span: Span, at: number | undefined): void {
   span.setAttributes({ "belay.outcome": "unknown" });
-  span.end(at === undefined ? undefined : moment(at));
+  span.end(at === undefined ? undefined : hrTime(at));
 }
 
-/** Not a plain number: one that lies before the start of the program would be taken for a duration. */
-const moment = (at: number): HrTime => [Math.floor(at / 1_000), Math.round((at % 1_000) * 1_000_000)];
+/** Not a plain number: the API would take a time before the start of the process for a duration. */
+const hrTime = (at: number): HrTime => [Math.floor(at / 1_000), Math.round((at % 1_000) * 1_000_000)];

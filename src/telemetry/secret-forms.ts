@@ -1,34 +1,34 @@
-// The forms in which a secret turns up: as it is, in base64, in a URL, inside JSON. Pure.
+// The encodings in which a secret can appear: plain, base64, URL-encoded, inside JSON. Pure.
 
-/** Forms to be found as they stand, and those in base64, whose ends depend on what stood beside the secret. */
+/** `exact` forms match literally. The ends of a `base64` form depend on the bytes beside the secret. */
 export interface SecretForms {
   readonly exact: readonly string[];
   readonly base64: readonly string[];
 }
 
 export function secretForms(secret: string): SecretForms {
-  const whole = secret.toWellFormed();
+  const wellFormed = secret.toWellFormed();
   return {
-    exact: [...new Set([secret, ...inJson(whole), ...inUrl(whole)])],
-    base64: [...new Set(inBase64(whole).flatMap((one) => [one, urlSafe(one)]))],
+    exact: [...new Set([secret, ...inJson(wellFormed), ...inUrl(wellFormed)])],
+    base64: [...new Set(inBase64(wellFormed).flatMap((one) => [one, urlSafe(one)]))],
   };
 }
 
-/** Once escaped, and twice: a text that is JSON is escaped again when it becomes part of a log line. */
+/** Escaped once and twice: JSON inside a log line is escaped again. */
 function inJson(secret: string): readonly string[] {
   const once = escaped(secret);
   const forms = [once, escaped(once), ascii(once), escaped(ascii(once))];
-  // Some writers escape the slash as well.
+  // Some serializers escape the slash, too.
   return forms.flatMap((one) => [one, one.replaceAll("/", "\\/")]);
 }
 
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** As written by those who put nothing but ASCII on the wire. */
+/** The output of serializers that write only ASCII. */
 const ascii = (text: string): string =>
   text.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Encoders differ in which marks they leave, in the case of the digits, and in what becomes of a space. */
+/** Encoders differ in which punctuation they escape, in the case of hex digits, and in how they encode a space. */
 function inUrl(secret: string): readonly string[] {
   const lenient = encodeURIComponent(secret);
   const strict = lenient.replace(/[!'()*~]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -37,8 +37,8 @@ function inUrl(secret: string): readonly string[] {
 }
 
 /**
- * Base64 cuts bytes in groups of three, so a secret inside something longer looks like one of three texts. Only the
- * characters that depend on nothing but the secret are looked for.
+ * Base64 encodes groups of three bytes, so a secret inside a longer text has one of three encodings. Only the
+ * characters that depend on the secret alone are searched for.
  */
 function inBase64(secret: string): readonly string[] {
   const bytes = Buffer.from(secret, "utf8");

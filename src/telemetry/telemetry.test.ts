@@ -20,7 +20,7 @@ import { SPANS_PER_RUN_MAX, SPANS_RUNS_MAX } from "./limits.ts";
 import { redactor } from "./redactor.ts";
 import { Telemetry } from "./telemetry.ts";
 
-/** A span that keeps what it is told. */
+/** A span that records all calls. */
 class KeptSpan implements Span {
   readonly name: string;
   readonly options: SpanOptions;
@@ -168,7 +168,7 @@ describe("a run", () => {
     expect(spans.map(({ status }) => status)).toEqual([undefined, undefined, undefined]);
   });
 
-  test("that is cancelled says so without being an error, and so does a call", () => {
+  test("that is cancelled has the outcome `cancelled` and no error status, and so does a call", () => {
     open().observe(
       "ses_1",
       recorded(
@@ -201,7 +201,7 @@ describe("a run", () => {
     ]);
   });
 
-  test("that is covered by the cancel of its session is told of it once", () => {
+  test("that is covered by the cancel of its session gets one cancel event", () => {
     open().observe(
       "ses_1",
       recorded(
@@ -215,7 +215,7 @@ describe("a run", () => {
     ]);
   });
 
-  test("that failed or was lost is an error, by its code and without its message", () => {
+  test("that failed or was lost is an error with its code and without its message", () => {
     const failed: Outcome = { kind: "failed", code: "provider", message: SECRET };
     const telemetry = open();
     telemetry.observe("ses_1", recorded(started("run_1"), settled("run_1", failed)));
@@ -227,7 +227,7 @@ describe("a run", () => {
   });
 });
 
-test("G35: what was said is in no span, and neither is a secret in a title or a name", () => {
+test("G35: no span contains prompts, answers or secrets in titles and names", () => {
   const telemetry = open();
   telemetry.observe(
     "ses_1",
@@ -243,20 +243,20 @@ test("G35: what was said is in no span, and neither is a secret in a title or a 
       settled("run_1", { kind: "failed", code: SECRET, message: SECRET }),
     ),
   );
-  const told = spans.map(({ parent: _, ...span }) => span);
-  expect(JSON.stringify([told, added])).not.toContain("canary");
+  const exported = spans.map(({ parent: _, ...span }) => span);
+  expect(JSON.stringify([exported, added])).not.toContain("canary");
   expect(named("invoke_agent")).toBeDefined();
-  // Names that are no tool's may be whole commands.
+  // A name that is not a tool's may be a whole command.
   expect(spans.map(({ name }) => name).filter((name) => name.startsWith("execute_tool"))).toEqual([
     "execute_tool tool",
   ]);
-  expect(JSON.stringify(told)).not.toContain("xxx");
+  expect(JSON.stringify(exported)).not.toContain("xxx");
 });
 
 describe("no span stays open", () => {
   const left = (): readonly string[] => spans.filter(({ ends }) => ends.length !== 1).map(({ name }) => name);
 
-  test("when its run is parked, and what is taken up again is another", () => {
+  test("when its run is parked, and the recovered run gets a new span", () => {
     const telemetry = open();
     telemetry.observe("ses_1", recorded(started("run_1"), called("call_1.1"), { type: "run.parked", runId: "run_1" }));
     expect([left(), telemetry.open]).toEqual([[], 0]);
@@ -267,7 +267,7 @@ describe("no span stays open", () => {
     expect([left(), telemetry.open]).toEqual([[], 0]);
   });
 
-  test("when another worker drove its run meanwhile", () => {
+  test("when another worker drove its run in between", () => {
     const telemetry = open();
     telemetry.observe("ses_1", recorded(started("run_1"), called("call_1.1")));
     telemetry.observe("ses_1", recorded({ type: "run.recovered", runId: "run_1", attempt: 2 }));
@@ -292,33 +292,33 @@ describe("no span stays open", () => {
     expect(left()).toEqual([]);
   });
 
-  test("when its turn is asked again under the same name", () => {
+  test("when its turn is requested again under the same id", () => {
     const telemetry = open();
-    const asked: Event = { type: "turn.requested", runId: "run_1", turnId: "turn_1.1" };
-    telemetry.observe("ses_1", recorded(started("run_1"), asked, asked, settled("run_1", COMPLETED)));
+    const requested: Event = { type: "turn.requested", runId: "run_1", turnId: "turn_1.1" };
+    telemetry.observe("ses_1", recorded(started("run_1"), requested, requested, settled("run_1", COMPLETED)));
     expect([spans.length, left()]).toEqual([3, []]);
   });
 });
 
-test("the middle of a run, after a restart, is no span and no trouble", () => {
+test("events from the middle of a run, after a restart, make no span and do not throw", () => {
   const telemetry = open();
   telemetry.observe("ses_1", recorded(called("call_1.1"), ended("call_1.1", COMPLETED), settled("run_1", COMPLETED)));
   expect([spans, telemetry.faults]).toEqual([[], 0]);
 });
 
-test("the meter is told what is counted", () => {
+test("the meter gets the same measures as Prometheus", () => {
   open().observe("ses_1", recorded(started("run_1"), settled("run_1", COMPLETED)));
   expect(added).toEqual([["belay.runs.settled", 1, { outcome: "completed" }]]);
 });
 
-test("an SDK that throws troubles nobody", () => {
+test("an SDK that throws does not affect the caller", () => {
   const telemetry = open();
   broken = true;
   telemetry.observe("ses_1", recorded(started("run_1"), settled("run_1", COMPLETED)));
   expect(telemetry.faults).toBe(1);
 });
 
-test("without an SDK nothing comes of it", () => {
+test("without an SDK nothing is exported", () => {
   trace.disable();
   metrics.disable();
   const telemetry = open();

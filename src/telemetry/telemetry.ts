@@ -1,13 +1,14 @@
-// The work as OpenTelemetry tells it: a span for each run, in it one for each turn and call; and the same counts.
+// Exports runs to OpenTelemetry: a span for each run with one inside for each turn and call, and the same metrics as
+// for Prometheus.
 //
-// It speaks to the API only: without an SDK that the host has registered, nothing comes of it. What was said (prompts,
-// answers, inputs, results, messages of errors) is in no span and no metric: traces go to other people's machines.
+// It uses only the OpenTelemetry API: without an SDK registered by the host it does nothing. No span and no metric
+// contains prompts, answers, inputs, results or error messages: traces leave the machine.
 //
 // Invariants
 // 1. `observe` never throws, whatever the host's SDK does.
-// 2. Every span that was begun is ended: with its run, when the run is parked or taken up again, when it has to make
-//    room, and at `close`. Of a program that is killed nothing is exported, so nothing stays open either.
-// 3. What is remembered is bounded: runs, spans in a run, processes.
+// 2. Every started span is ended: with its run, when the run is parked or recovered, when it is evicted, and at
+//    `close`. A killed process exports nothing, so it leaves no open span.
+// 3. The state is bounded: runs, spans in a run, processes.
 import { type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
 import type { CancelReason } from "../core/model/cancel.ts";
 import type { Recorded } from "../core/model/event.ts";
@@ -15,28 +16,28 @@ import type { CallId, ProcessId, RunId, SessionId } from "../core/model/ids.ts";
 import { runOf } from "../core/model/ids.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { EventCounters } from "./event-counters.ts";
+import { otelRecorder, type Recorder } from "./instruments.ts";
 import { SPAN_NAME_CHARS_MAX, SPAN_NAMES_MAX, SPANS_RUNS_MAX, TEXT_CHARS_READ_MAX } from "./limits.ts";
-import { type Teller, tellMeter } from "./meter.ts";
 import type { Redact } from "./redactor.ts";
-import { type RunBegun, RunTrace } from "./run-trace.ts";
+import { RunTrace, type RunTraceOptions } from "./run-trace.ts";
 
 export interface TelemetryOptions {
-  /** Titles of sessions and names of tools are chosen by people and models. */
+  /** Redacts session titles and tool names, which people and models choose. */
   readonly redact: Redact;
-  /** Of Belay, as the SDK is told it. */
+  /** The version of Belay that the SDK exports. */
   readonly version?: string;
 }
 
-/** The name under which an SDK finds and configures what we tell. */
+/** The instrumentation scope, by which an SDK is configured for Belay. */
 const SCOPE = "agent-belay";
 
 export class Telemetry {
   readonly #tracer: Tracer;
-  readonly #tell: Teller;
+  readonly #record: Recorder;
   readonly #redact: Redact;
-  readonly #tally = new EventCounters();
+  readonly #counters = new EventCounters();
   readonly #runs = new BoundedMap<RunId, RunTrace>(SPANS_RUNS_MAX, (run) => run.leave());
-  /** The call that waits for a process. */
+  /** The calls that wait for processes. */
   readonly #callOf = new BoundedMap<ProcessId, CallId>(SPAN_NAMES_MAX);
   #faults = 0;
 
@@ -44,38 +45,38 @@ export class Telemetry {
     this.#redact = redact;
     this.#tracer = trace.getTracer(SCOPE, version);
     const meter: Meter = metrics.getMeter(SCOPE, version);
-    this.#tell = tellMeter(meter);
+    this.#record = otelRecorder(meter);
   }
 
-  /** How often the host's SDK has thrown. */
+  /** How many times the host's SDK has thrown. */
   get faults(): number {
     return this.#faults;
   }
 
-  /** Runs with an open span. */
+  /** The number of runs with an open span. */
   get open(): number {
     return this.#runs.size;
   }
 
   observe(session: SessionId, events: readonly Recorded[]): void {
     this.#guarded(() => {
-      for (const measure of this.#tally.of(events)) this.#tell(measure);
+      for (const measure of this.#counters.measure(events)) this.#record(measure);
     });
     let covered: readonly RunId[] = [];
     for (const event of events) {
       if (event.type === "session.cancel_requested") covered = event.covers;
-      // The cancel of the session was told to this run already.
+      // The cancel of the session was already added to this run.
       if (event.type === "run.cancel_requested" && covered.includes(event.runId)) continue;
-      this.#guarded(() => this.#hear(session, event));
+      this.#guarded(() => this.#trace(session, event));
     }
   }
 
-  /** Ends what is still open: nobody will tell how it ends. */
+  /** Ends all open spans with an unknown outcome. */
   close(): void {
     for (const run of this.#runs.takeAll()) this.#guarded(() => run.leave());
   }
 
-  #hear(session: SessionId, event: Recorded): void {
+  #trace(session: SessionId, event: Recorded): void {
     switch (event.type) {
       case "session.cancel_requested":
         for (const runId of event.covers) this.#runs.get(runId)?.cancelled({ ...event, scope: "session" });
@@ -91,11 +92,11 @@ export class Telemetry {
         this.#cancelProcess(event.processId, event);
         return;
       default:
-        if ("runId" in event) this.#hearRun(session, event);
+        if ("runId" in event) this.#traceRun(session, event);
     }
   }
 
-  #hearRun(session: SessionId, event: Extract<Recorded, { readonly runId: RunId }>): void {
+  #traceRun(session: SessionId, event: Extract<Recorded, { readonly runId: RunId }>): void {
     const { runId, at } = event;
     const run = this.#runs.get(runId);
     switch (event.type) {
@@ -130,11 +131,11 @@ export class Telemetry {
     }
   }
 
-  #begin(session: SessionId, begun: Pick<RunBegun, "runId" | "at" | "attempt">): void {
-    // Somebody else drove it meanwhile: how this part of it ended was not told here.
-    this.#runs.take(begun.runId)?.leave(begun.at);
-    const run = new RunTrace({ ...begun, tracer: this.#tracer, redact: this.#redact, session });
-    this.#runs.set(begun.runId, run);
+  #begin(session: SessionId, started: Pick<RunTraceOptions, "runId" | "at" | "attempt">): void {
+    // Another worker drove the run in between, so this process did not see how this attempt ended.
+    this.#runs.take(started.runId)?.leave(started.at);
+    const run = new RunTrace({ ...started, tracer: this.#tracer, redact: this.#redact, session });
+    this.#runs.set(started.runId, run);
   }
 
   #cancelProcess(id: ProcessId, { reason, at }: { readonly reason: CancelReason; readonly at: number }): void {
@@ -147,9 +148,9 @@ export class Telemetry {
     return this.#redact(text).slice(0, SPAN_NAME_CHARS_MAX).toWellFormed();
   }
 
-  #guarded(tell: () => void): void {
+  #guarded(call: () => void): void {
     try {
-      tell();
+      call();
     } catch {
       this.#faults += 1;
     }

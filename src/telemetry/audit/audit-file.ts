@@ -1,15 +1,15 @@
-// An audit trail in files: each record is with the kernel before its request is answered.
+// An audit trail in files. Each record is written to the kernel before its request is answered.
 //
 // Invariants
-// 1. Records are written in the order in which they were noted, one write at a time; what comes meanwhile is one write.
-// 2. `note` never rejects, and resolves after AUDIT_WAIT_MS_MAX at the latest: a stop works with a full or hanging
-//    disk.
-// 3. What waits is at most AUDIT_WAITING_BYTES_MAX; the files are at most `filesKept` of `fileBytesMax` each.
-// 4. A record that does not wait is on disk, or counted in `missed`. The log is told when that begins, and when it is
-//    over.
+// 1. Records are written in the order of the calls of `note`, one write at a time; records that arrive during a write
+//    are batched into the next one.
+// 2. `note` never rejects, and resolves within AUDIT_WAIT_MS_MAX: a stop works with a full or hanging disk.
+// 3. At most AUDIT_WAITING_BYTES_MAX are buffered; there are at most `filesKept` files of `fileBytesMax` each.
+// 4. A record that is not buffered is on disk, or counted in `missed`. A log line marks the begin and the end of
+//    failing writes.
 //
-// One writer: two programs with the same folder would take away each other's files. Whoever opens one holds the lock of
-// the database beside it.
+// There must be one writer: two processes with the same folder would delete each other's files. The writer holds the
+// lock of the database beside the folder.
 import { messageOf } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AUDIT_FILE_BYTES_MAX, AUDIT_FILES_KEPT, AUDIT_WAIT_MS_MAX, AUDIT_WAITING_BYTES_MAX } from "../limits.ts";
@@ -31,18 +31,18 @@ import { type AuditRecord, keptRecord, recordLine } from "./audit-record.ts";
 import type { AuditPage, AuditQuery, AuditTrail } from "./audit-trail.ts";
 
 export interface AuditFileOptions {
-  /** A folder of its own. Made if there is none. */
+  /** A separate folder. Created if it does not exist. */
   readonly folder: string;
   readonly redact: Redact;
   readonly clock: Pick<Clock, "after">;
   readonly log: Pick<Log, "info" | "warn">;
   readonly fileBytesMax?: number;
   readonly filesKept?: number;
-  /** For tests: a disk with a mind of its own. */
+  /** For tests: a failing disk. */
   readonly openFile?: (folder: string, number: number) => Promise<OpenedFile>;
 }
 
-/** Throws a ControlError if there is no place for it. A disk that is full is no reason: what is missed is counted. */
+/** Opens the trail. Throws a ControlError if the folder cannot be used; on a full disk it counts missed records. */
 export async function openAuditTrail(options: AuditFileOptions): Promise<AuditTrail> {
   await makeAuditFolder(options.folder);
   const newest = (await auditNumbers(options.folder)).at(-1) ?? 1;
@@ -51,10 +51,10 @@ export async function openAuditTrail(options: AuditFileOptions): Promise<AuditTr
   return trail;
 }
 
-/** Trouble that may be over tomorrow. All other trouble at the start is a mistake that somebody should mend. */
-const PASSING: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE"]);
+/** Errors that may be temporary. Any other error at startup is a mistake in the setup. */
+const TEMPORARY: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE"]);
 
-/** A record that waits for the disk. */
+/** A record that is not written yet. */
 interface Waiting {
   readonly bytes: Buffer;
   readonly done: () => void;
@@ -69,7 +69,7 @@ class FileAuditTrail implements AuditTrail {
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
   #missed = 0;
-  /** `failing`: the log has been told. */
+  /** `failing`: it was logged that writes fail. */
   #state: "well" | "failing" | "closed" = "well";
 
   constructor(options: AuditFileOptions, newest: number) {
@@ -81,12 +81,12 @@ class FileAuditTrail implements AuditTrail {
     return this.#missed;
   }
 
-  /** Mends the end of what an earlier life left, before anybody reads it. */
+  /** Completes the last line if the previous process left it torn, before the first read. */
   async begin(): Promise<void> {
     try {
       await this.#fileFor(0);
     } catch (error) {
-      if (!PASSING.has(codeOf(error) ?? "")) throw badPlace(this.#options.folder, messageOf(error), error);
+      if (!TEMPORARY.has(codeOf(error) ?? "")) throw badPlace(this.#options.folder, messageOf(error), error);
       this.#fail(0, error);
     }
   }
@@ -94,20 +94,20 @@ class FileAuditTrail implements AuditTrail {
   note(record: AuditRecord): Promise<void> {
     const bytes = Buffer.from(recordLine(keptRecord(record, this.#options.redact)), "utf8");
     if (this.#state === "closed" || this.#waitingBytes + bytes.length > AUDIT_WAITING_BYTES_MAX) {
-      this.#fail(1, new Error(this.#state === "closed" ? "it is closed" : "too many records wait for the disk"));
+      this.#fail(1, new Error(this.#state === "closed" ? "it is closed" : "too many records are buffered"));
       return Promise.resolve();
     }
     return new Promise((resolve) => {
-      const tooLate = (): void => {
-        this.#fail(0, new Error(`the disk has not answered for ${AUDIT_WAIT_MS_MAX} ms`));
+      const onTimeout = (): void => {
+        this.#fail(0, new Error(`the disk has not responded for ${AUDIT_WAIT_MS_MAX} ms`));
         resolve();
       };
-      const dispose = this.#options.clock.after(AUDIT_WAIT_MS_MAX, tooLate, "idle");
+      const cancelTimer = this.#options.clock.after(AUDIT_WAIT_MS_MAX, onTimeout, "idle");
       this.#waitingBytes += bytes.length;
       this.#waiting.push({
         bytes,
         done: () => {
-          dispose();
+          cancelTimer();
           resolve();
         },
       });
@@ -119,16 +119,16 @@ class FileAuditTrail implements AuditTrail {
     return auditPage(this.#options.folder, query);
   }
 
-  /** Writes what waits, within the limit of one record. */
+  /** Writes the buffered records, and waits as long as for one record. */
   async close(): Promise<void> {
     this.#state = "closed";
     const written = this.#writing ?? Promise.resolve();
-    let dispose = (): void => undefined;
-    const late = new Promise<void>((resolve) => {
-      dispose = this.#options.clock.after(AUDIT_WAIT_MS_MAX, resolve);
+    let cancelTimer = (): void => undefined;
+    const timeout = new Promise<void>((resolve) => {
+      cancelTimer = this.#options.clock.after(AUDIT_WAIT_MS_MAX, resolve);
     });
-    await Promise.race([written.then(() => this.#release()), late]);
-    dispose();
+    await Promise.race([written.then(() => this.#release()), timeout]);
+    cancelTimer();
   }
 
   async #write(): Promise<void> {
@@ -147,23 +147,23 @@ class FileAuditTrail implements AuditTrail {
     let written = 0;
     try {
       const file = await this.#fileFor(bytes.length);
-      // A disk may take less than it is given; the rest is offered again.
+      // A write may be partial; the rest is written again.
       while (written < bytes.length) {
         const { bytesWritten } = await file.write(bytes, written, bytes.length - written);
-        if (bytesWritten === 0) throw new Error("the disk takes nothing more");
+        if (bytesWritten === 0) throw new Error("the disk accepts no more bytes");
         written += bytesWritten;
         this.#fileBytes += bytesWritten;
       }
       this.#succeed();
     } catch (error) {
-      // What was written of it is kept: as many records as there are whole lines.
+      // Records whose complete line was written are kept.
       this.#fail(count - lines(bytes.subarray(0, written)), error);
-      // Opening it anew ends a line that was torn.
+      // Opening the file again ends a torn line.
       await this.#release();
     }
   }
 
-  /** The file that has room for so much: this one, or the next. */
+  /** Returns a file with room for so many bytes: the current one, or the next. */
   async #fileFor(bytes: number): Promise<AppendFile> {
     const file = this.#file ?? (await this.#open());
     if (this.#fileBytes === 0 || this.#fileBytes + bytes <= (this.#options.fileBytesMax ?? AUDIT_FILE_BYTES_MAX)) {
@@ -182,7 +182,7 @@ class FileAuditTrail implements AuditTrail {
     return file;
   }
 
-  /** Before the next file is begun: a full disk may have room then. */
+  /** Runs before the next file is created: deleting old files may free a full disk. */
   async #dropOld(): Promise<void> {
     const { folder, filesKept = AUDIT_FILES_KEPT, log } = this.#options;
     try {
@@ -198,7 +198,7 @@ class FileAuditTrail implements AuditTrail {
     try {
       await file?.close();
     } catch {
-      // What was to be written was written, or has failed and been counted.
+      // All records were written, or have failed and were counted.
     }
   }
 
@@ -206,7 +206,7 @@ class FileAuditTrail implements AuditTrail {
     this.#missed += missed;
     if (this.#state !== "well") return;
     this.#state = "failing";
-    this.#options.log.warn("the audit trail cannot be written; requests go on being answered", {
+    this.#options.log.warn("the audit trail cannot be written; requests are still answered", {
       missed: this.#missed,
       why: messageOf(error),
     });

@@ -1,14 +1,14 @@
-// The files of an audit trail: numbered, the highest being written. Nobody but their owner can read them.
+// The files of an audit trail: numbered, the highest is the current one. Only their owner can read them.
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { ControlError, messageOf } from "../../core/errors.ts";
 
-/** A file is never renamed: a place in it stays what it is, whatever is written behind it. */
+/** The path of a file. Files are never renamed, so a position in a file stays valid. */
 export const auditFile = (folder: string, number: number): string =>
   join(folder, `audit.${String(number).padStart(6, "0")}.jsonl`);
 
-/** The numbers of the files there are, lowest first. None, if nothing was ever written. */
+/** The numbers of the existing files, in ascending order. Empty if nothing was ever written. */
 export async function auditNumbers(folder: string): Promise<readonly number[]> {
   const names = await readdir(folder).catch((error: unknown) =>
     codeOf(error) === "ENOENT" ? [] : Promise.reject(error),
@@ -17,18 +17,18 @@ export async function auditNumbers(folder: string): Promise<readonly number[]> {
   return numbers.map(Number).toSorted((one, other) => one - other);
 }
 
-/** A folder that only its owner can enter. One that others could enter is refused, not changed: it may be theirs. */
+/** Creates a folder that only its owner can enter. Refuses an existing folder that others can enter. */
 export async function makeAuditFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw badPlace(folder, `it cannot be made: ${messageOf(cause)}`, cause);
+    throw badPlace(folder, `it cannot be created: ${messageOf(cause)}`, cause);
   }
   const { mode } = await stat(folder);
   if ((mode & 0o077) !== 0) throw badPlace(folder, "others can enter it", undefined);
 }
 
-/** What a file handle can do, as far as it is needed. */
+/** The part of a file handle that the trail needs. */
 export type AppendFile = Pick<FileHandle, "write" | "close">;
 
 export interface OpenedFile {
@@ -37,13 +37,13 @@ export interface OpenedFile {
 }
 
 /**
- * The file with this number, for adding to. If its last line was torn by a crash or a full disk it is ended here, so
- * that the next one begins on a line of its own. Nothing is taken away.
+ * Opens the file with this number for appending. If a crash or a full disk has torn its last line, the line is ended,
+ * so that the next record starts on a new line. Nothing is removed.
  */
 export async function openAuditFile(folder: string, number: number): Promise<OpenedFile> {
   const path = auditFile(folder, number);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
-  // Not through a link, nor waiting for the other end of a pipe: whoever put one there does not get our records.
+  // Follows no symbolic link and does not block on a pipe, so that nobody can redirect the records.
   const file = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_RDWR, 0o600);
   try {
     const { size, mode } = await statOf(file, path);
@@ -65,7 +65,7 @@ async function statOf(file: FileHandle, path: string): Promise<{ readonly size: 
   return found;
 }
 
-/** Takes away those that are older than the `kept` highest up to `newest`. */
+/** Deletes all files but the `kept` newest up to `newest`. */
 export async function dropOldAuditFiles(folder: string, newest: number, kept: number): Promise<void> {
   for (const number of await auditNumbers(folder)) {
     if (number <= newest - kept) await unlink(auditFile(folder, number));
@@ -74,12 +74,12 @@ export async function dropOldAuditFiles(folder: string, newest: number, kept: nu
 
 export const LINE_FEED = 10;
 
-/** What the platform calls this trouble. */
+/** The system's error code, such as ENOENT. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 export const badPlace = (folder: string, why: string, cause: unknown): ControlError =>
   new ControlError("invalid", `The audit trail cannot be kept in ${folder}: ${why}.`, {
     cause,
-    hint: "Give a folder of its own, with mode 0700, or one that does not exist yet.",
+    hint: "Use a separate folder with mode 0700, or one that does not exist yet.",
   });

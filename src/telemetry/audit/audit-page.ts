@@ -1,21 +1,21 @@
-// One page of an audit trail that is kept in files: across all of them, newest first.
+// Reads one page of an audit trail in files: across all files, newest record first.
 import { type FileHandle, open } from "node:fs/promises";
 import { AUDIT_SCAN_BYTES_MAX } from "../limits.ts";
 import { auditFile, auditNumbers } from "./audit-folder.ts";
 import { type AuditRecord, parseRecord } from "./audit-record.ts";
 import { linesBefore, type ScannedLine } from "./audit-scan.ts";
-import { type AuditPage, type AuditQuery, badCursor, isAskedFor, pageSize } from "./audit-trail.ts";
+import { type AuditPage, type AuditQuery, badCursor, matches, pageSize } from "./audit-trail.ts";
 
-/** A place in the trail: the number of a file, and where in it. */
+/** A position in the trail: the number of a file, and an offset in it. */
 interface PagePosition {
   readonly number: number;
   readonly at: number;
 }
 
-/** Reads only: for whoever looks at the trail of a server from outside as well. */
+/** Returns one page. It writes nothing, so another process can read the trail of a running server. */
 export async function auditPage(folder: string, query: AuditQuery): Promise<AuditPage> {
   const size = pageSize(query);
-  const before = query.before === undefined ? undefined : placeOf(query.before);
+  const before = query.before === undefined ? undefined : positionOf(query.before);
   const numbers = (await auditNumbers(folder)).filter((one) => before === undefined || one <= before.number);
   const found: AuditRecord[] = [];
   let budget = AUDIT_SCAN_BYTES_MAX;
@@ -24,7 +24,7 @@ export async function auditPage(folder: string, query: AuditQuery): Promise<Audi
     const end = before?.number === number ? before.at : Infinity;
     for await (const { text, at, bytes } of linesOf(auditFile(folder, number), end)) {
       const record = parseRecord(text);
-      if (record !== undefined && isAskedFor(record, query)) found.push(record);
+      if (record !== undefined && matches(record, query)) found.push(record);
       budget -= bytes;
       if (found.length >= size || budget <= 0) {
         return { records: found, ...(at > 0 || hasOlder ? { next: `${number}.${at}` } : {}) };
@@ -34,13 +34,13 @@ export async function auditPage(folder: string, query: AuditQuery): Promise<Audi
   return { records: found };
 }
 
-/** `bytes`: how much of the file was passed to come here from the line below. */
+/** `bytes`: how many bytes of the file were read since the previous line. */
 async function* linesOf(path: string, end: number): AsyncGenerator<ScannedLine & { readonly bytes: number }, void> {
   let file: FileHandle;
   try {
     file = await open(path, "r");
   } catch {
-    // It was the oldest, and made room between the look and now.
+    // It was the oldest file, and was deleted after the directory was listed.
     return;
   }
   try {
@@ -55,7 +55,7 @@ async function* linesOf(path: string, end: number): AsyncGenerator<ScannedLine &
   }
 }
 
-function placeOf(cursor: string): PagePosition {
+function positionOf(cursor: string): PagePosition {
   const [, number, at] = /^(\d{1,12})\.(\d{1,15})$/.exec(cursor) ?? [];
   if (number === undefined || at === undefined) throw badCursor(cursor);
   return { number: Number(number), at: Number(at) };

@@ -1,35 +1,35 @@
-// One request to control something, and what it was answered: as a record, and as a line of the trail. Pure.
+// The audit record of one control request and its response, and its encoding as a line of the trail. Pure.
 import type { Json } from "../../core/model/prompt.ts";
 import { AUDIT_NAME_CHARS_MAX, AUDIT_NOTE_CHARS_MAX } from "../limits.ts";
 import { previewText } from "../preview.ts";
 import type { Redact } from "../redactor.ts";
 
-/** The door it came in by. */
+/** The transport of the request. */
 export type Via = "http" | "socket" | "bridge" | "acp" | "cli";
 
 export interface AuditRecord {
-  /** The id of the request, as it was answered and logged. */
+  /** The id of the request, as in the response and the log. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The name of whoever asked, never what they proved it with. */
+  /** The name of the caller's token, never the token itself. */
   readonly actor: string;
   readonly via: Via;
-  /** What was asked: `cancel`, `prompt`, `answer`. */
+  /** The requested action: `cancel`, `prompt`, `answer`. */
   readonly action: string;
   readonly target?: string;
   /** The kind of the receipt, or `refused`. */
   readonly answer: string;
-  /** Why it was refused. */
+  /** The error code of a refusal. */
   readonly code?: string;
-  /** What the person said with it. */
+  /** The note that the caller sent with the request. */
   readonly note?: string;
   readonly tenant?: string;
 }
 
 const VIA: readonly string[] = ["http", "socket", "bridge", "acp", "cli"] satisfies readonly Via[];
 
-/** The record as it is kept: no secrets, no field longer than it may be. */
+/** The record without secrets and with truncated fields, as it is stored. */
 export function keptRecord(record: AuditRecord, redact: Redact): AuditRecord {
   const name = (text: string): string => previewText(text, redact, AUDIT_NAME_CHARS_MAX);
   return {
@@ -46,10 +46,10 @@ export function keptRecord(record: AuditRecord, redact: Redact): AuditRecord {
   };
 }
 
-/** JSON escapes every line break, so no field can begin a line of its own. */
+/** Encodes a record as one line. JSON escapes line breaks, so no field can start a new line. */
 export const recordLine = (record: AuditRecord): string => `${JSON.stringify(record)}\n`;
 
-/** Undefined: not a record. It was torn by a crash, or somebody else wrote it. */
+/** Undefined if the line is not a record: a crash has torn it, or another program wrote it. */
 export function parseRecord(line: string): AuditRecord | undefined {
   const value = parsed(line);
   if (value === undefined) return undefined;

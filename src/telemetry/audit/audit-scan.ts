@@ -1,44 +1,44 @@
-// The lines of an audit file from its end backwards, a block at a time: newest first, with little in memory.
+// Reads the lines of an audit file backwards from its end, one block at a time: newest first, in bounded memory.
 import type { FileHandle } from "node:fs/promises";
 import { AUDIT_BLOCK_BYTES, AUDIT_LINE_BYTES_MAX } from "../limits.ts";
 import { LINE_FEED } from "./audit-folder.ts";
 
 export interface ScannedLine {
-  /** Empty where there was nothing that could be a record. */
+  /** Empty if the bytes cannot be a record. */
   readonly text: string;
-  /** Where it begins. Reading on before it goes on with the line above. */
+  /** The offset of its first byte. Reading the lines before it continues with the previous line. */
   readonly at: number;
 }
 
 /**
- * The lines that end before `end`. What is between the last line break and `end` is not a line: it was torn, or is
- * being written. The same goes for what is longer than any record: it is passed over up to where it begins.
+ * Yields the lines that end before `end`. The bytes between the last line break and `end` are not a line: they are
+ * torn, or are being written. Lines longer than any record are skipped.
  */
 export async function* linesBefore(file: Pick<FileHandle, "read">, end: number): AsyncGenerator<ScannedLine, void> {
   let from = end;
-  /** The end of a line whose beginning is further up. */
+  /** The end of a line whose beginning is in an earlier block. */
   let rest: Buffer = Buffer.alloc(0);
-  let passing = true;
+  let isSkipping = true;
   while (from > 0) {
     const block = await read(file, Math.max(0, from - AUDIT_BLOCK_BYTES), from);
-    // A file that is shorter than it was has been tampered with, and is over.
+    // The file was truncated after its size was read: stop.
     if (block.length === 0) return;
     from = Math.max(0, from - AUDIT_BLOCK_BYTES);
     const bytes = Buffer.concat([block, rest]);
     let stop = bytes.length;
     for (let feed = lastFeed(bytes, stop); feed !== -1; feed = lastFeed(bytes, stop)) {
-      if (!passing) yield { text: bytes.toString("utf8", feed + 1, stop), at: from + feed + 1 };
-      passing = false;
+      if (!isSkipping) yield { text: bytes.toString("utf8", feed + 1, stop), at: from + feed + 1 };
+      isSkipping = false;
       stop = feed;
     }
     rest = bytes.subarray(0, stop);
-    if (passing || rest.length > AUDIT_LINE_BYTES_MAX) {
-      passing = true;
+    if (isSkipping || rest.length > AUDIT_LINE_BYTES_MAX) {
+      isSkipping = true;
       rest = Buffer.alloc(0);
       yield { text: "", at: from };
     }
   }
-  if (!passing) yield { text: rest.toString("utf8"), at: 0 };
+  if (!isSkipping) yield { text: rest.toString("utf8"), at: 0 };
 }
 
 const lastFeed = (bytes: Buffer, before: number): number =>

@@ -37,19 +37,19 @@ const redact = redactor([SECRET]);
 
 let root: string;
 let folder: string;
-let told: string[];
+let logged: string[];
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "belay-audit-"));
   folder = join(root, "audit");
-  told = [];
+  logged = [];
 });
 
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const log = {
-  info: (msg: string, fields?: object) => void told.push(`${msg} ${JSON.stringify(fields)}`),
-  warn: (msg: string, fields?: object) => void told.push(`${msg} ${JSON.stringify(fields)}`),
+  info: (msg: string, fields?: object) => void logged.push(`${msg} ${JSON.stringify(fields)}`),
+  warn: (msg: string, fields?: object) => void logged.push(`${msg} ${JSON.stringify(fields)}`),
 };
 
 const openTrail = (options: Partial<AuditFileOptions> = {}): Promise<AuditTrail> =>
@@ -67,7 +67,7 @@ const record = (number: number, more: Partial<AuditRecord> = {}): AuditRecord =>
 
 const numbers = (records: readonly AuditRecord[]): readonly number[] => records.map(({ id }) => Number(id.slice(4)));
 
-/** Everything there is, newest first, page after page. */
+/** All records, newest first, page by page. */
 async function all(trail: Pick<AuditTrail, "read">, query: Partial<AuditQuery> = {}): Promise<readonly number[]> {
   const found: number[] = [];
   let before: string | undefined;
@@ -82,7 +82,7 @@ async function all(trail: Pick<AuditTrail, "read">, query: Partial<AuditQuery> =
 const down = (from: number, to: number): readonly number[] =>
   Array.from({ length: from - to + 1 }, (_, index) => from - index);
 
-/** A disk that does what `write` says instead of what it is told. */
+/** A disk whose writes behave as `write` says. */
 function disk(write: (real: AppendFile, bytes: Buffer) => Promise<number>): Pick<AuditFileOptions, "openFile"> {
   return {
     openFile: async (where, number) => {
@@ -105,7 +105,7 @@ describe.each([
   ["in files", () => openTrail({ fileBytesMax: 1_000, filesKept: 100 })],
   ["in memory", async () => memoryAuditTrail(redact)],
 ])("a trail %s", (_, open) => {
-  test("G36: tells who asked for what, of whom, and what was answered, newest first", async () => {
+  test("G36: returns actor, action, target and response of each request, newest first", async () => {
     const trail = await open();
     const whole = record(1, { target: "run_1", note: "enough", tenant: "acme", code: "busy", via: "bridge" });
     await trail.note(whole);
@@ -114,7 +114,7 @@ describe.each([
     await trail.close();
   });
 
-  test("is read page after page, without a gap or a double, also while it grows", async () => {
+  test("is read page by page without gaps or duplicates, even while it grows", async () => {
     const trail = await open();
     for (const number of down(60, 1).toReversed()) await trail.note(record(number));
     const first = await trail.read({ limit: 25 });
@@ -126,7 +126,7 @@ describe.each([
     await trail.close();
   });
 
-  test("is searched by tenant, target and actor", async () => {
+  test("can be filtered by tenant, target and actor", async () => {
     const trail = await open();
     for (const number of down(40, 1)) {
       await trail.note(
@@ -139,7 +139,7 @@ describe.each([
     await trail.close();
   });
 
-  test("G35: keeps no secret, and no field longer than it may be", async () => {
+  test("G35: contains no secret and no field above its maximum length", async () => {
     const trail = await open();
     await trail.note(record(1, { note: `because ${SECRET}`, target: SECRET, actor: "x".repeat(10_000) }));
     const [kept] = (await trail.read({ limit: 1 })).records;
@@ -148,7 +148,7 @@ describe.each([
     await trail.close();
   });
 
-  test("says what is wrong with a page that cannot be read", async () => {
+  test("reports what is wrong with an invalid cursor or page size", async () => {
     const trail = await open();
     for (const before of ["x", "1.", "-1", "1.1.1", "../1.2", "9".repeat(99)]) {
       await expect(trail.read({ limit: 1, before })).rejects.toMatchObject({ code: "invalid" });
@@ -160,7 +160,7 @@ describe.each([
   });
 });
 
-test("G33: a trail in memory keeps the newest", async () => {
+test("G33: a trail in memory keeps the newest records", async () => {
   const trail = memoryAuditTrail(redact);
   for (let number = 1; number <= AUDIT_MEMORY_MAX * 2 + 5; number += 1) await trail.note(record(number));
   const found = await all(trail, { limit: 1_000 });
@@ -168,7 +168,7 @@ test("G33: a trail in memory keeps the newest", async () => {
 });
 
 describe("the files", () => {
-  test("G35: are for nobody but their owner", async () => {
+  test("G35: can be read by their owner only", async () => {
     const trail = await openTrail();
     await trail.note(record(1));
     expect(statSync(folder).mode & 0o777).toBe(0o700);
@@ -176,7 +176,7 @@ describe("the files", () => {
     await trail.close();
   });
 
-  test("G35: are not kept where others could look, nor written through a link", async () => {
+  test("G35: are not kept in a folder that others can enter, nor written through a link", async () => {
     mkdirSync(folder, { mode: 0o755 });
     await expect(openTrail()).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("others") });
     rmSync(folder, { recursive: true });
@@ -186,7 +186,7 @@ describe("the files", () => {
     expect(readdirSync(root)).toEqual(["audit"]);
   });
 
-  test("K7: are as many and as large as they may be, and the oldest goes", {
+  test("K7: have a maximum number and size, and the oldest is deleted", {
     meta: { id: "G33/audit-files-bounded" },
   }, async () => {
     const trail = await openTrail({ fileBytesMax: 1_000, filesKept: 3 });
@@ -204,7 +204,7 @@ describe("the files", () => {
     await again.close();
   });
 
-  test("can be read by somebody who does not write, also before there are any", async () => {
+  test("can be read by another process, even before the first one exists", async () => {
     expect(await auditPage(folder, { limit: 1 })).toEqual({ records: [] });
     const trail = await openTrail();
     await trail.note(record(1));
@@ -212,7 +212,7 @@ describe("the files", () => {
     await trail.close();
   });
 
-  test("have one line for each record, whatever is in it", async () => {
+  test("have one line for each record, whatever the record contains", async () => {
     const trail = await openTrail();
     const forged = `\n${JSON.stringify(record(666))}\n\r\u2028\u0000\u001b[2J`;
     await trail.note(record(1, { note: forged, actor: forged, target: forged }));
@@ -225,7 +225,7 @@ describe("the files", () => {
 });
 
 describe("a crash", () => {
-  test("G36: by kill -9, once a request was answered, has not lost its record", async () => {
+  test("G36: by kill -9 does not lose the record of an answered request", async () => {
     const here = (file: string): string => JSON.stringify(pathToFileURL(`${import.meta.dirname}/${file}`).href);
     const script = `
       import { openAuditTrail } from ${here("audit-file.ts")};
@@ -245,7 +245,7 @@ describe("a crash", () => {
     await trail.close();
   });
 
-  test("that tears the last line costs that line and no other", async () => {
+  test("that tears the last line loses that line and no other", async () => {
     const trail = await openTrail();
     for (const number of [1, 2, 3]) await trail.note(record(number));
     await trail.close();
@@ -254,7 +254,7 @@ describe("a crash", () => {
     for (let cut = 1; cut < 20; cut += 1) {
       const text = readFileSync(path);
       truncateSync(path, whole - cut);
-      // Without its line break it may be whole, or be half written: it is told once that is known.
+      // Without its line break it may be complete or half written: it is returned once that is known.
       expect(await all({ read: (query) => auditPage(folder, query) })).toEqual([2, 1]);
       const again = await openTrail();
       await again.note(record(4));
@@ -264,7 +264,7 @@ describe("a crash", () => {
     }
   });
 
-  test("G33: lines that are not ours are passed over, whatever their length", async () => {
+  test("G33: lines that are not records are skipped, whatever their length", async () => {
     const trail = await openTrail();
     await trail.note(record(1));
     const path = auditFile(folder, 1);
@@ -278,7 +278,7 @@ describe("a crash", () => {
     await trail.close();
   });
 
-  test("G33: a page looks through so much and no more, and the next goes on from there", async () => {
+  test("G33: a page searches a bounded number of bytes, and the next page continues from there", async () => {
     const trail = await openTrail();
     await trail.note(record(1, { actor: "bob" }));
     const line = `${JSON.stringify(record(2, { note: "n".repeat(900) }))}\n`;
@@ -293,7 +293,7 @@ describe("a crash", () => {
 });
 
 describe("many requests", () => {
-  test("that come while the disk is busy are one write, and each waits for it", async () => {
+  test("that arrive while the disk is busy are one write, and each waits for it", async () => {
     const gate = new Gate();
     let writes = 0;
     const slow = disk(async (real, bytes) => {
@@ -313,7 +313,7 @@ describe("many requests", () => {
     await trail.close();
   });
 
-  test("G33: take a bounded amount of memory when the disk hangs, and are answered all the same", async () => {
+  test("G33: take a bounded amount of memory when the disk hangs, and are still answered", async () => {
     const clock = manualClock();
     const gate = new Gate();
     const hanging = disk(async (real, bytes) => {
@@ -326,12 +326,12 @@ describe("many requests", () => {
     const count = Math.ceil(AUDIT_WAITING_BYTES_MAX / 1_000);
     const notes = Array.from({ length: count }, () => trail.note(long).then(() => (answered += 1)));
     await clock.advance(AUDIT_WAIT_MS_MAX - 1);
-    // Those that found no room were not kept waiting.
+    // Requests beyond the buffer did not wait.
     expect(trail.missed).toBeGreaterThan(0);
     expect(answered).toBe(trail.missed);
     await clock.advance(1);
     expect(answered).toBe(count);
-    expect(told).toHaveLength(1);
+    expect(logged).toHaveLength(1);
     gate.open();
     await Promise.all(notes);
     await trail.close();
@@ -340,7 +340,7 @@ describe("many requests", () => {
 });
 
 describe("a full disk", () => {
-  test("G28: fails no request: what is missed is counted, and said once; then it goes on by itself", async () => {
+  test("G28: fails no request: missed records are counted and logged once; then writing resumes", async () => {
     let full = false;
     const trail = await openTrail(
       disk(async (real, bytes) => {
@@ -352,16 +352,16 @@ describe("a full disk", () => {
     full = true;
     for (const number of [2, 3, 4]) await trail.note(record(number));
     expect(trail.missed).toBe(3);
-    expect(told).toEqual([expect.stringMatching(/cannot be written.*no space left/)]);
+    expect(logged).toEqual([expect.stringMatching(/cannot be written.*no space left/)]);
     full = false;
     await trail.note(record(5));
     expect(await all(trail)).toEqual([5, 1]);
-    expect(told).toHaveLength(2);
-    expect(told[1]).toContain('written again {"missed":3}');
+    expect(logged).toHaveLength(2);
+    expect(logged[1]).toContain('written again {"missed":3}');
     await trail.close();
   });
 
-  test("that takes half of what it is given has kept the whole lines of it, and tears no other", async () => {
+  test("that accepts half of a write keeps the complete lines of it, and tears no other line", async () => {
     let room = Number.POSITIVE_INFINITY;
     const trail = await openTrail(
       disk(async (real, bytes) => {
@@ -373,7 +373,7 @@ describe("a full disk", () => {
     );
     await trail.note(record(1));
     const line = statSync(auditFile(folder, 1)).size;
-    // The first goes alone, the other three together: one of them fits, and half of another.
+    // The first is written alone, the other three together: one of them fits, and half of another.
     room = line * 2.5;
     await Promise.all([2, 3, 4, 5].map((number) => trail.note(record(number))));
     expect(trail.missed).toBe(2);
@@ -383,7 +383,7 @@ describe("a full disk", () => {
     await trail.close();
   });
 
-  test("at the start is no reason not to start", async () => {
+  test("at the start does not prevent the start", async () => {
     let full = true;
     const trail = await openTrail({
       openFile: (where, number) => (full ? Promise.reject(noSpace()) : openAuditFile(where, number)),

@@ -25,7 +25,7 @@ import { type DataLock, takeDataDirectory } from "../../../sdk/data-lock.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { openAuditTrail } from "../../../telemetry/audit/audit-file.ts";
 import { type AuditTrail, memoryAuditTrail } from "../../../telemetry/audit/audit-trail.ts";
-import { eventMetrics } from "../../../telemetry/event-metrics.ts";
+import { eventMetrics } from "../../../telemetry/event-counters.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
 import type { Redactor } from "../../../telemetry/redactor.ts";
