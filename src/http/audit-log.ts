@@ -1,10 +1,10 @@
-// Writes down every control request before it is answered: done or refused, by whom, and what they were told.
+// Records every control request in the audit trail before it is answered, denied ones included.
 //
 // Invariants
-// 1. A request is answered whether or not it could be written down: a stop must work also on a full disk.
-// 2. Strangers cannot wash out what people have done: of their refusals only so many are written down.
+// 1. A request is answered even if it cannot be recorded: a stop must work on a full disk.
+// 2. Requests without a valid token cannot flood the trail: only a limited number of their denials is recorded.
 import type { Clock } from "../ports/clock.ts";
-import { STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
+import { ANONYMOUS_NOTED_MAX, ANONYMOUS_WINDOW_MS } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerLog } from "./observer.ts";
 import { type Actor, type HttpRequest, NO_ACTOR } from "./transport/http-exchange.ts";
 
@@ -23,7 +23,7 @@ export class AuditLog {
   readonly #clock: Clock;
   readonly #log: ServerLog;
   #windowFrom = Number.NEGATIVE_INFINITY;
-  #strangers = 0;
+  #anonymous = 0;
 
   constructor(audit: Pick<ServerAudit, "note"> | undefined, clock: Clock, log: ServerLog) {
     this.#audit = audit;
@@ -31,30 +31,30 @@ export class AuditLog {
     this.#log = log;
   }
 
-  async note(what: AuditEntry): Promise<void> {
-    if (this.#audit === undefined || (what.actor === undefined && !this.#hasRoom())) return;
+  async note(entry: AuditEntry): Promise<void> {
+    if (this.#audit === undefined || (entry.actor === undefined && !this.#allowsAnonymous())) return;
     try {
-      await this.#audit.note(recordOf(what, this.#clock.now()));
+      await this.#audit.note(recordOf(entry, this.#clock.now()));
     } catch (error) {
-      this.#log.error("a control request could not be written into the audit trail", {
-        requestId: what.request.id,
-        action: what.action,
+      this.#log.error("a control request could not be recorded in the audit trail", {
+        requestId: entry.request.id,
+        action: entry.action,
         error,
       });
     }
   }
 
-  #hasRoom(): boolean {
+  #allowsAnonymous(): boolean {
     const now = this.#clock.elapsed();
-    if (now - this.#windowFrom >= STRANGERS_WINDOW_MS) {
+    if (now - this.#windowFrom >= ANONYMOUS_WINDOW_MS) {
       this.#windowFrom = now;
-      this.#strangers = 0;
+      this.#anonymous = 0;
     }
-    this.#strangers += 1;
-    if (this.#strangers === STRANGERS_NOTED_MAX + 1) {
-      this.#log.warn("strangers are refused faster than is written into the audit trail");
+    this.#anonymous += 1;
+    if (this.#anonymous === ANONYMOUS_NOTED_MAX + 1) {
+      this.#log.warn("too many requests without a valid token: some are not recorded in the audit trail");
     }
-    return this.#strangers <= STRANGERS_NOTED_MAX;
+    return this.#anonymous <= ANONYMOUS_NOTED_MAX;
   }
 }
 

@@ -9,7 +9,7 @@ import { Gate } from "../testing/gate.ts";
 import { manualClock, settled } from "../testing/manual-clock.ts";
 import { Guard } from "./auth/guard.ts";
 import { makeHandler } from "./handler.ts";
-import { OUTCOMES_TOGETHER_MAX, STRANGERS_NOTED_MAX, STRANGERS_WINDOW_MS } from "./limits.ts";
+import { ANONYMOUS_NOTED_MAX, ANONYMOUS_WINDOW_MS, OUTCOMES_TOGETHER_MAX } from "./limits.ts";
 import type { AuditNote, ServerAudit, ServerMetrics } from "./observer.ts";
 import { isMutation, paramsOf } from "./routes/route.ts";
 import { ROUTE_NAMES, routeOf } from "./routes/routes.ts";
@@ -30,7 +30,7 @@ function serve(control: BelayControl, note?: ServerAudit["note"], metrics?: Serv
   const lines: { readonly level: string; readonly msg: string; readonly fields: unknown }[] = [];
   const notes: AuditNote[] = [];
   const keep = async (record: AuditNote): Promise<void> => void notes.push(record);
-  const told = (level: string) => (msg: string, fields?: unknown) => void lines.push({ level, msg, fields });
+  const logger = (level: string) => (msg: string, fields?: unknown) => void lines.push({ level, msg, fields });
   const guard = new Guard({ tokens: { verify: (secret) => ACTORS[secret] }, clock, mutationsBurst: 1e6 });
   guard.serves({ scheme: "http", port: 1 });
   const handler = makeHandler({
@@ -40,7 +40,7 @@ function serve(control: BelayControl, note?: ServerAudit["note"], metrics?: Serv
     version: "0",
     ...(metrics === undefined ? {} : { metrics }),
     audit: { note: note ?? keep, read: async () => ({ records: [] }) },
-    log: { debug: told("debug"), warn: told("warn"), error: told("error") },
+    log: { debug: logger("debug"), warn: logger("warn"), error: logger("error") },
   });
   const ask = (method: string, target: string, body = "", headers: Record<string, string> = {}): Promise<HttpAnswer> =>
     handler.handle(
@@ -55,16 +55,16 @@ function serve(control: BelayControl, note?: ServerAudit["note"], metrics?: Serv
 }
 
 async function served(acts: Parameters<typeof openTestBelay>[0] = {}, metrics?: ServerMetrics) {
-  const house = await openTestBelay(acts);
-  closing.push(() => house.belay.close({ mode: "cancel" }));
-  return { ...house, ...serve(house.belay, undefined, metrics) };
+  const fixture = await openTestBelay(acts);
+  closing.push(() => fixture.belay.close({ mode: "cancel" }));
+  return { ...fixture, ...serve(fixture.belay, undefined, metrics) };
 }
 
 const byRun = (one: { runId: string }, other: { runId: string }): number => one.runId.localeCompare(other.runId);
 
 const errorOf = ({ body }: HttpAnswer) => problem.parse(JSON.parse(String(body))).error;
 
-/** A control of which one thing is asked, and that answers so. */
+/** A control whose `live()` rejects with this error. */
 function failing(error: unknown): BelayControl {
   const { control } = recordingControl(undefined);
   return new Proxy(control, {
@@ -72,9 +72,9 @@ function failing(error: unknown): BelayControl {
   });
 }
 
-describe("errors have one shape", () => {
+describe("an error", () => {
   test.each(CONTROL_CODES)(
-    "%s has its status, its hint and whether to send it again",
+    "with the code %s has its status, its hint and `retryable`",
     { meta: { id: "http/error-codes-have-status" } },
     async (code: ControlCode) => {
       const { ask } = serve(failing(new ControlError(code, "It is so.")));
@@ -99,21 +99,21 @@ describe("errors have one shape", () => {
     },
   );
 
-  test("G28: whoever asked for a stop that cannot be recorded hears that it was carried out, and no file", async () => {
+  test("G28: of a stop that cannot be recorded tells that it was carried out, and names no file", async () => {
     const message = "The stop was carried out here, but could not be recorded yet: /srv/belay.db cannot be used.";
     for (const hint of [STOP_UNRECORDED, "Look into /srv/belay.db."]) {
       const { ask } = serve(failing(new ControlError("unavailable", message, { hint })));
       const answer = await ask("GET", "/v1/live");
-      const told = hint === STOP_UNRECORDED;
-      expect(errorOf(answer).hint).toBe(told ? hint : ADVICE.unavailable.hint);
+      const isStop = hint === STOP_UNRECORDED;
+      expect(errorOf(answer).hint).toBe(isStop ? hint : ADVICE.unavailable.hint);
       expect(errorOf(answer).message).toBe(
-        `${told ? "The stop is not recorded yet. " : ""}The server cannot do this at the moment.`,
+        `${isStop ? "The stop is not recorded yet. " : ""}The server cannot do this at the moment.`,
       );
       expect(String(answer.body)).not.toContain("/srv");
     }
   });
 
-  test("what was thrown inside is told to the log and not to the client", async () => {
+  test("that is internal is logged and not sent to the client", async () => {
     const { ask, lines } = serve(failing(new Error("password of the database: hunter2")));
     const answer = await ask("GET", "/v1/live");
     expect(answer.status).toBe(500);
@@ -146,7 +146,7 @@ describe("errors have one shape", () => {
   test.each([
     ["/v1/runs", '{"promt":"x"}', /no `promt`\. Did you mean `prompt`\?/],
     ["/v1/runs", '{"prompt":"x","titel":"y"}', /no `titel`\. Did you mean `title`\?/],
-    ["/v1/runs", '{"prompt":7}', /`prompt`: a prompt is a text/],
+    ["/v1/runs", '{"prompt":7}', /`prompt`: a prompt must be a text/],
     ["/v1/runs", '{"prompt":{"text":"a","extra":1}}', /`prompt`/],
     ["/v1/runs", "{", /not JSON/],
     ["/v1/runs", "[]", /The body/],
@@ -157,7 +157,7 @@ describe("errors have one shape", () => {
     ["/v1/sessions/ses_a/prompts/k/cancel", '{"early":1}', /`early`/],
     ["/v1/sessions/ses_a/cancel", "[]", /The body/],
     ["/v1/sessions/ses_a/delete", '{"reason":"x","comment":"y"}', /no `comment`/],
-  ])("a body for %s that is wrong (%s) is told where", async (target, body, message) => {
+  ])("in a body for %s (%s) is reported with its field", async (target, body, message) => {
     const { control, calls } = recordingControl(undefined);
     const answer = await serve(control).ask("POST", target, body);
     expect(answer.status).toBe(400);
@@ -179,7 +179,7 @@ describe("errors have one shape", () => {
     expect(calls.find(({ what }) => what === "session.cancel")?.given).toMatchObject([options]);
   });
 
-  test("an unknown query parameter is told what may have been meant", async () => {
+  test("in the name of a query parameter is reported with a suggestion", async () => {
     const { ask } = serve(recordingControl(undefined).control);
     expect(errorOf(await ask("GET", "/v1/sessions?limt=3")).message).toBe(
       "The query has no `limt`. Did you mean `limit`?",
@@ -193,7 +193,7 @@ describe("errors have one shape", () => {
     expect(calls).toEqual([]);
   });
 
-  test("strangers choose no label of the metrics: they are counted under no route", async () => {
+  test("requests without a valid token share one label of the metrics", async () => {
     const counted: string[] = [];
     const metrics = { answered: (route: string) => counted.push(route), streams() {}, acp() {}, text: () => "" };
     const guard = new Guard({ tokens: { verify: () => undefined }, clock: manualClock() });
@@ -208,7 +208,7 @@ describe("errors have one shape", () => {
     expect(counted.slice(0, 2)).toEqual(["none", "none"]);
   });
 
-  test("G40: readiness says that the files run out, until there are enough again", async () => {
+  test("G40: readiness reports a shortage of open files until it is over", async () => {
     let isShort = true;
     const metrics = { isShortOfFiles: () => isShort, answered() {}, streams() {}, acp() {}, text: () => "" };
     const { ask } = await served({}, metrics);
@@ -217,21 +217,21 @@ describe("errors have one shape", () => {
     expect(await ask("GET", "/readyz")).toMatchObject({ status: 200, body: '{"status":"ready"}' });
   });
 
-  test("G35: a key that names a session is the asker's own", async () => {
+  test("G35: the key of a new session belongs to its actor", async () => {
     const { control, calls } = recordingControl(undefined);
     await serve(control).ask("POST", "/v1/runs", '{"prompt":"x"}', { "idempotency-key": "1" });
     expect(calls[0]?.given).toMatchObject([expect.anything(), { key: "1", keyOf: expect.any(String) }]);
   });
 
-  test("a key that cannot make it be done once is refused where doing it twice would matter", async () => {
+  test("a route that is not idempotent refuses a key", async () => {
     const { ask } = serve(recordingControl(undefined).control);
     const answer = await ask("POST", "/v1/processes/proc_a.1/input", '{"data":"y"}', { "idempotency-key": "k" });
     expect(errorOf(answer)).toMatchObject({ code: "invalid" });
   });
 });
 
-describe("G35: what is another tenant's is not there", () => {
-  test("on every route with an id; a stop of what is nobody's has a receipt that says so", {
+describe("G35: an object of another tenant is reported as not found", () => {
+  test("on every route with an id; a stop of an unknown object has the receipt `unknown`", {
     meta: { id: "G35/foreign-tenant-ids-unknown" },
   }, async () => {
     const { ask, belay } = await served({ wait: () => new Promise(() => {}) });
@@ -266,22 +266,22 @@ describe("G35: what is another tenant's is not there", () => {
       const { method, path } = routeOf(name);
       const [kind] = paramsOf(path);
       if (kind === undefined || kind === "key") continue;
-      const said = async (ids: Readonly<Record<string, string>>): Promise<string> => {
+      const replyFor = async (ids: Readonly<Record<string, string>>): Promise<string> => {
         const target = path.replaceAll(/\{(\w+)\}/g, (_, one: string) => ids[one] ?? "k");
         const { status, body } = await ask(method, target, bodies[name] ?? "", { authorization: "Bearer acme" });
         const neutral = String(body).replace(/"requestId":"\w+"/, "");
         return `${status} ${Object.values(ids).reduce((text, id) => text.replaceAll(id, "ID"), neutral)}`;
       };
-      const nobodys = await said(absent);
-      const another = await said(foreign);
+      const unknown = await replyFor(absent);
+      const another = await replyFor(foreign);
       expect(another, name).toMatch(/^404 .*"not_found"/);
-      if (nobodys.startsWith("200")) expect(nobodys, name).toContain('"kind":"unknown"');
-      else expect(nobodys, name).toBe(another);
+      if (unknown.startsWith("200")) expect(unknown, name).toContain('"kind":"unknown"');
+      else expect(unknown, name).toBe(another);
     }
     expect((await theirs.explain()).live?.phase).toBe("running");
   });
 
-  test("nor among runs whose outcomes are asked for together", async () => {
+  test("in a request for the outcomes of several runs", async () => {
     const { ask, belay } = await served({ done: () => "done" });
     const [own, other] = ["ses_acme.a", "ses_other.a"].map((id) => belay.session(id));
     for (const session of [own, other]) await belay.createSession({ id: session?.id ?? "" });
@@ -296,7 +296,7 @@ describe("G35: what is another tenant's is not there", () => {
     expect(failed.toSorted(byRun)).toMatchObject(others.toSorted(byRun));
   });
 
-  test("a tenant makes sessions in its own name only", async () => {
+  test("and a tenant can create sessions only with its own prefix", async () => {
     const { ask, belay } = await served();
     const headers = { authorization: "Bearer acme" };
     expect(errorOf(await ask("POST", "/v1/sessions", '{"id":"ses_other.a"}', headers)).message).toContain("ses_acme.");
@@ -320,20 +320,20 @@ describe("order", () => {
 });
 
 describe("the audit trail", () => {
-  test("a stop is answered also if it cannot be written down, and the log says so", async () => {
-    const house = await openTestBelay();
-    closing.push(() => house.belay.close());
-    const { ask, lines } = serve(house.belay, () => Promise.reject(new Error("disk full")));
+  test("does not prevent a stop if it cannot be written, and the failure is logged", async () => {
+    const fixture = await openTestBelay();
+    closing.push(() => fixture.belay.close());
+    const { ask, lines } = serve(fixture.belay, () => Promise.reject(new Error("disk full")));
     expect((await ask("POST", "/v1/cancel")).status).toBe(200);
     expect(lines.some(({ level }) => level === "error")).toBe(true);
   });
 
   test("is written before the request is answered", async () => {
-    const house = await openTestBelay();
-    closing.push(() => house.belay.close());
+    const fixture = await openTestBelay();
+    closing.push(() => fixture.belay.close());
     const written = new Gate();
     const begun = new Gate();
-    const { ask } = serve(house.belay, () => {
+    const { ask } = serve(fixture.belay, () => {
       begun.open();
       return written.opened;
     });
@@ -348,21 +348,21 @@ describe("the audit trail", () => {
     await answer;
   });
 
-  test("strangers cannot wash it out: so many of their refusals a minute, and every request of people", async () => {
+  test("has a limited number of denials without a valid token per minute, and all other requests", async () => {
     const { ask, notes, clock } = serve(recordingControl(undefined).control);
-    const stranger = { authorization: "Bearer guess" };
-    for (let count = 0; count < 10 * STRANGERS_NOTED_MAX; count += 1) await ask("POST", "/v1/cancel", "", stranger);
-    expect(notes).toHaveLength(STRANGERS_NOTED_MAX);
+    const anonymous = { authorization: "Bearer guess" };
+    for (let count = 0; count < 10 * ANONYMOUS_NOTED_MAX; count += 1) await ask("POST", "/v1/cancel", "", anonymous);
+    expect(notes).toHaveLength(ANONYMOUS_NOTED_MAX);
     await ask("POST", "/v1/cancel");
     expect(notes.at(-1)).toMatchObject({ actor: "ann" });
-    clock.tick(STRANGERS_WINDOW_MS);
-    await ask("POST", "/v1/cancel", "", stranger);
-    expect(notes).toHaveLength(STRANGERS_NOTED_MAX + 2);
+    clock.tick(ANONYMOUS_WINDOW_MS);
+    await ask("POST", "/v1/cancel", "", anonymous);
+    expect(notes).toHaveLength(ANONYMOUS_NOTED_MAX + 2);
   });
 });
 
 describe("waiting", () => {
-  test("an outcome that does not come in time is told to be missing, with how long that was", async () => {
+  test("for an outcome ends at the timeout with the waited time", async () => {
     const { ask, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
     const { id } = belay.prompt("wait");
     await began("wait");
@@ -376,7 +376,7 @@ describe("waiting", () => {
 });
 
 describe("waiting for several runs", () => {
-  test("is over when the first of them has ended, and says which", async () => {
+  test("ends when the first of them has ended, with its outcome", async () => {
     const gate = new Gate();
     const { ask, belay, clock, began } = await served({
       wait: () => new Promise(() => {}),
@@ -393,7 +393,7 @@ describe("waiting for several runs", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("is over after its time, with nothing; and one id too many is refused", async () => {
+  test("ends at the timeout with no outcome; and too many ids are refused", async () => {
     const { ask, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
     const { id } = belay.prompt("wait");
     await began("wait");
@@ -405,7 +405,7 @@ describe("waiting for several runs", () => {
     expect(errorOf(await ask("GET", `/v1/outcomes?runs=${many}`))).toMatchObject({ code: "invalid" });
   });
 
-  test("G28: is not kept from an outcome by a session whose store is in trouble, and fails if all are", async () => {
+  test("G28: returns an outcome even if the store of another run fails, and an error if all fail", async () => {
     const { belay, began, ...rest } = await served({ wait: () => new Promise(() => {}), done: () => "done" });
     const [troubled, done] = [belay.prompt("wait"), belay.prompt("done")];
     await Promise.all([began("wait"), done.outcome]);
@@ -423,7 +423,7 @@ describe("waiting for several runs", () => {
   });
 });
 
-test("a shutdown keeps nobody waiting: the answer is that it has not ended yet", async () => {
+test("a shutdown answers waiting requests with 202", async () => {
   const { ask, belay, clock, began, handler } = await served({ wait: () => new Promise(() => {}) });
   const { id } = belay.prompt("wait");
   await began("wait");
@@ -434,7 +434,7 @@ test("a shutdown keeps nobody waiting: the answer is that it has not ended yet",
   expect(clock.pending).toEqual([]);
 });
 
-test("whoever waits and leaves takes the waiting along", async () => {
+test("a client that disconnects ends its wait", async () => {
   const { handler, belay, clock, began } = await served({ wait: () => new Promise(() => {}) });
   const { id } = belay.prompt("wait");
   await began("wait");
@@ -454,7 +454,7 @@ test.each([
   ['{"reason":{"kind":"user","note":"no"}}', { kind: "user", note: "no", by: "ann" }],
   ['{"reason":{"kind":"user","by":"Zoe"}}', { kind: "user", by: "Zoe" }],
   ['{"reason":{"kind":"policy","note":"rule 4"}}', { kind: "policy", note: "rule 4" }],
-])("a cancel with %s is recorded as asked for by whoever asked", async (body, reason) => {
+])("a cancel with the body %j is recorded with its actor", async (body, reason) => {
   const { ask, belay, began } = await served({ wait: (turn) => untilAborted(turn.signal) });
   const run = belay.prompt("wait");
   await began("wait");
@@ -462,7 +462,7 @@ test.each([
   expect(await run.outcome).toEqual({ kind: "cancelled", reason });
 });
 
-test("every change of the table is named for the audit trail by what it is done to, if its path says so", () => {
+test("every mutation with a parameter in its path names its target for the audit trail", () => {
   for (const name of ROUTE_NAMES) {
     const { path, audit } = routeOf(name);
     if (isMutation(routeOf(name)) && paramsOf(path).length > 0) expect(paramsOf(path)).toContain(audit?.target);

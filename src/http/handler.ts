@@ -1,11 +1,10 @@
-// The server without its sockets: a request in, an answer out. It translates between HTTP and the control, and decides
-// nothing else.
+// The server without its sockets: a function from a request to a response. It translates between HTTP and the control.
 //
 // Invariants
-// 1. Whoever is not let in changes nothing and learns nothing, not even what is there.
+// 1. A request that is not admitted changes nothing and learns nothing, not even whether something exists.
 // 2. Once its body is read, a prompt is registered in the same tick: the order of arrival is the order of acceptance.
-// 3. Whoever asked being gone ends the answering of the request, and nothing else.
-// 4. A control request is written down before it is answered. A failure inside is told to the log, not to the client.
+// 3. When the client disconnects, only the response ends.
+// 4. A control request is recorded in the audit trail before it is answered. Internal errors are logged, not sent.
 
 import { ControlError, messageOf } from "../core/errors.ts";
 import { withPackage } from "../core/optional-package.ts";
@@ -16,7 +15,7 @@ import { ACP_PATH } from "./acp/acp-http.ts";
 import { AuditLog } from "./audit-log.ts";
 import type { Gatekeeper } from "./auth/guard.ts";
 import { Denial } from "./auth/guard-denial.ts";
-import { checkKinds, isOwn, missing } from "./auth/tenancy.ts";
+import { checkKinds, isOwn, notFoundIn } from "./auth/tenancy.ts";
 import { BODY_BYTES_MAX } from "./limits.ts";
 import { NO_LOG, type ServerAudit, type ServerLog, type ServerMetrics } from "./observer.ts";
 import { openApiText } from "./openapi.ts";
@@ -28,7 +27,7 @@ import { type Match, matchRoute } from "./routes/route-match.ts";
 import { runHandlers } from "./routes/run-handlers.ts";
 import { serverHandlers } from "./routes/server-handlers.ts";
 import { sessionHandlers } from "./routes/session-handlers.ts";
-import { failed } from "./routes/status-code.ts";
+import { errorResponse } from "./routes/status-code.ts";
 import { Waits } from "./routes/wait-or-disconnect.ts";
 import { EventTexts } from "./transport/event-text.ts";
 import {
@@ -47,7 +46,7 @@ export interface HandlerOptions {
   readonly control: BelayControl;
   readonly guard: Gatekeeper;
   readonly clock: Clock;
-  /** Of this program, for the document. */
+  /** The version of this program, for the OpenAPI document. */
   readonly version: string;
   readonly log?: ServerLog;
   readonly audit?: ServerAudit;
@@ -60,27 +59,27 @@ export function makeHandler(options: HandlerOptions): Handler {
 
 type Found = Extract<Match, { kind: "found" }>;
 
-/** Beside the table: what goes in and out there is another protocol's, and so is who may ask for what of it. */
+/** The route of ACP. It is not in the table: another protocol defines its messages and their permissions. */
 type Acp = { readonly kind: "acp"; readonly route: Pick<Route, "method" | "scope" | "stop"> };
 
-/** Its messages are counted one by one, so that a stop among them is never refused. */
+/** Exempt from the rate limit: each ACP message is counted separately, so that a stop is never refused. */
 const ACP_ROUTE = { scope: "read", stop: true } as const;
 const ACP_ALLOW = "GET, POST, DELETE, OPTIONS";
 
-/** What is known of a request by the time it is answered. */
-interface Case {
+/** The state of a request while it is handled. */
+interface Exchange {
   readonly request: HttpRequest;
   readonly match: Match | Acp;
   actor: Actor | undefined;
   body: unknown;
-  /** Headers that the guard wants on the answer. */
+  /** Headers that the guard adds to the response. */
   headers: Readonly<Record<string, string>>;
 }
 
-interface Answered {
+interface Result {
   readonly answer: HttpAnswer;
-  /** What the audit trail says was answered, and about what if the path does not tell. */
-  readonly told: { readonly answer: string; readonly code?: string; readonly target?: string };
+  /** The result for the audit trail. `target` is set if the path does not contain it. */
+  readonly audit: { readonly answer: string; readonly code?: string; readonly target?: string };
 }
 
 export class Handler {
@@ -89,7 +88,7 @@ export class Handler {
   readonly #waiting: Waits;
   readonly #streams: OpenStreams;
   readonly #audit: AuditLog;
-  readonly #doings: RouteHandlers;
+  readonly #handlers: RouteHandlers;
   #acp: Promise<AcpConnections> | undefined;
 
   constructor(options: HandlerOptions) {
@@ -102,8 +101,8 @@ export class Handler {
     this.#streams = new OpenStreams({
       clock,
       guard,
-      failed: (error, { id }) => this.#log.warn("a stream of events has failed", { requestId: id, error }),
-      changed: (open) => metrics?.streams(open),
+      onError: (error, { id }) => this.#log.warn("an event stream has failed", { requestId: id, error }),
+      onCountChanged: (open) => metrics?.streams(open),
     });
     const shared = new SharedStreams(this.handle);
     const parts = { control, texts, shared, waiting: this.#waiting, audit, metrics, now: () => clock.now() };
@@ -113,30 +112,30 @@ export class Handler {
       return document;
     };
     const server = serverHandlers({ ...parts, openApi });
-    this.#doings = { ...server, ...sessionHandlers(parts), ...runHandlers(parts) };
+    this.#handlers = { ...server, ...sessionHandlers(parts), ...runHandlers(parts) };
   }
 
-  /** Streams that are open now. */
+  /** The number of open streams. */
   get streams(): number {
     return this.#streams.count;
   }
 
-  /** Answers. Never rejects. */
+  /** Handles a request. Never rejects. */
   readonly handle = async (request: HttpRequest): Promise<HttpAnswer> => {
     const match = request.path === ACP_PATH ? acpMatch(request.method) : matchRoute(request.method, request.path);
-    const one: Case = { request, match, actor: undefined, body: undefined, headers: {} };
-    const { answer, told } = await this.#settle(one);
-    if (match.kind === "found" && isNoted(match.route, told)) await this.#note(one, match, told);
-    if (match.kind === "acp" && told.answer === "refused") await this.#noteAcp(one, match, told);
+    const exchange: Exchange = { request, match, actor: undefined, body: undefined, headers: {} };
+    const { answer, audit } = await this.#respond(exchange);
+    if (match.kind === "found" && isAudited(match.route, audit)) await this.#note(exchange, match, audit);
+    if (match.kind === "acp" && audit.answer === "refused") await this.#noteAcp(exchange, match, audit);
     const { status } = answer;
-    // A stranger chooses no label: whoever was not let in is counted together.
-    this.#options.metrics?.answered(one.actor === undefined ? "none" : nameOf(match), status);
+    // All requests without a valid token share one label, so that they cannot create new ones.
+    this.#options.metrics?.answered(exchange.actor === undefined ? "none" : nameOf(match), status);
     this.#log.debug("answered", { requestId: request.id, method: request.method, path: request.path, status });
     if (answer === SWITCHED) return answer;
-    return { ...answer, headers: { ...one.headers, ...answer.headers, "x-request-id": request.id } };
+    return { ...answer, headers: { ...exchange.headers, ...answer.headers, "x-request-id": request.id } };
   };
 
-  /** Takes no more streams, ends those there are with a last word, and keeps nobody waiting. */
+  /** Accepts no new streams, ends open ones with a `bye` event, and answers waiting requests. */
   async drain(): Promise<void> {
     this.#waiting.close();
     const acp = this.#acp;
@@ -145,46 +144,47 @@ export class Handler {
     await Promise.all([this.#streams.drain(), acp?.then((context) => context.drain(), messageOf)]);
   }
 
-  async #settle(one: Case): Promise<Answered> {
+  async #respond(exchange: Exchange): Promise<Result> {
+    const { request, match } = exchange;
     try {
-      const front = this.#options.guard.front(one.request);
-      if (front.kind === "answered") return { answer: front.answer, told: { answer: "answered" } };
+      const front = this.#options.guard.front(request);
+      if (front.kind === "answered") return { answer: front.answer, audit: { answer: "answered" } };
       if (front.kind === "denied") throw front.denial;
-      one.headers = front.headers;
-      if (one.match.kind === "acp") {
-        const actor = this.#admit(one, one.match.route);
-        return { answer: await (await this.#context()).answer(one.request, actor), told: { answer: "done" } };
+      exchange.headers = front.headers;
+      if (match.kind === "acp") {
+        const actor = this.#admit(exchange, match.route);
+        return { answer: await (await this.#acpConnections()).answer(request, actor), audit: { answer: "done" } };
       }
-      const found = requireFound(one.match);
-      const reply = await this.#do(one, found);
-      return { answer: await this.#encoded(reply, one), told: toldOf(reply) };
+      const found = requireFound(match);
+      const reply = await this.#handleRoute(exchange, found);
+      return { answer: await this.#encoded(reply, exchange), audit: auditOf(reply) };
     } catch (thrown) {
-      const { error, answer } = failed(thrown, one.request.id);
-      this.#tell(error, one);
-      return { answer, told: { answer: "refused", code: error.code } };
+      const { error, answer } = errorResponse(thrown, request.id);
+      this.#logError(error, exchange);
+      return { answer, audit: { answer: "refused", code: error.code } };
     }
   }
 
-  async #do(one: Case, { name, route, params }: Found): Promise<Reply> {
-    const { request } = one;
-    const actor = this.#admit(one, route);
+  async #handleRoute(exchange: Exchange, { name, route, params }: Found): Promise<Reply> {
+    const { request } = exchange;
+    const actor = this.#admit(exchange, route);
     checkKinds(params);
     const query = checkQuery(route, request.query);
     const key = keyOf(route, request);
     const { body } = route;
-    if (body !== undefined) one.body = checkBody(body, await request.body(BODY_BYTES_MAX), route);
+    if (body !== undefined) exchange.body = checkBody(body, await request.body(BODY_BYTES_MAX), route);
     const own = isOwn(this.#options.control, actor, params);
-    // Not awaited where the answer is at hand: see the second invariant.
-    if (own === false || (own !== true && !(await own))) throw missing(params);
-    // Everything was checked by the schemas of this very route, which the compiler cannot follow through the table.
-    const doing = this.#doings[name] as (ask: unknown) => Promise<Reply>;
-    const reply = await doing({ actor, params, query, body: one.body, key, request });
-    // Whoever has waited may not be let in any more. What was changed is told all the same.
-    if (!isMutation(route) && request.query.has("waitMs")) this.#admit(one, route);
+    // Awaited only if it is a promise: see the second invariant.
+    if (own === false || (own !== true && !(await own))) throw notFoundIn(params);
+    // Decoding: the schemas of this route have checked everything, which the compiler cannot follow through the table.
+    const handler = this.#handlers[name] as (request: unknown) => Promise<Reply>;
+    const reply = await handler({ actor, params, query, body: exchange.body, key, request });
+    // The token may have been revoked while a read waited. The result of a mutation is sent anyway.
+    if (!isMutation(route) && request.query.has("waitMs")) this.#admit(exchange, route);
     return reply;
   }
 
-  #context(): Promise<AcpConnections> {
+  #acpConnections(): Promise<AcpConnections> {
     const { control, guard, clock, version, audit, metrics } = this.#options;
     const parts = { control, guard, clock, version, log: this.#log, audit, metrics };
     const load = () => import("./acp/open-acp.ts");
@@ -192,23 +192,24 @@ export class Handler {
     return this.#acp;
   }
 
-  #admit(one: Case, route: Pick<Route, "method" | "scope" | "stop" | "serverWide">): Actor {
-    const { scope, stop, serverWide: house } = route;
-    const admission = this.#options.guard.admit(one.request, { scope, mutation: isMutation(route), stop, house });
-    one.actor = admission.actor;
+  #admit(exchange: Exchange, route: Pick<Route, "method" | "scope" | "stop" | "serverWide">): Actor {
+    const { request } = exchange;
+    const { scope, stop, serverWide } = route;
+    const admission = this.#options.guard.admit(request, { scope, mutation: isMutation(route), stop, serverWide });
+    exchange.actor = admission.actor;
     if (admission.kind === "denied") throw admission.denial;
-    if (scope !== "public") one.request.onAdmitted?.();
+    if (scope !== "public") request.onAdmitted?.();
     return admission.actor;
   }
 
-  async #encoded(reply: Reply, { actor, request }: Case): Promise<HttpAnswer> {
+  async #encoded(reply: Reply, { actor, request }: Exchange): Promise<HttpAnswer> {
     switch (reply.kind) {
       case "json":
         return { status: reply.status, headers: JSON_HEADERS, body: JSON.stringify(reply.body) };
       case "text":
         return { status: reply.status, headers: { "content-type": reply.type }, body: reply.text };
       case "events": {
-        if (actor === undefined) throw new ControlError("internal", "A stream was opened for nobody.");
+        if (actor === undefined) throw new ControlError("internal", "A stream was opened without an actor.");
         const events = this.#streams.open(reply.source, actor, request);
         if (request.upgrade === undefined || reply.receive === undefined) {
           return { status: reply.status, headers: SSE_HEADERS, body: events };
@@ -230,36 +231,36 @@ export class Handler {
     }
   }
 
-  #tell(error: ControlError, { request, actor }: Case): void {
+  #logError(error: ControlError, { request, actor }: Exchange): void {
     const { id: requestId, method, path } = request;
     const fields = { requestId, method, path, actor: actor?.name, code: error.code };
     if (error.code === "internal") this.#log.error("a request has failed", { ...fields, error });
-    else if (error.code === "disconnected") this.#log.debug("whoever asked is gone", fields);
+    else if (error.code === "disconnected") this.#log.debug("the client disconnected", fields);
     else this.#log.warn(error.message, fields);
   }
 
-  /** What is let in is written down by the door, message by message. */
-  async #noteAcp({ request, actor }: Case, { route }: Acp, { answer, code }: Answered["told"]): Promise<void> {
+  /** Records denied ACP requests. The ACP agent itself records each message that is admitted. */
+  async #noteAcp({ request, actor }: Exchange, { route }: Acp, { answer, code }: Result["audit"]): Promise<void> {
     if (!isMutation(route) && request.upgrade === undefined) return;
     await this.#audit.note({ request, actor, action: "acp", target: undefined, answer, code, note: undefined });
   }
 
-  #note({ request, actor, body }: Case, { route, name, params }: Found, told: Answered["told"]): Promise<void> {
+  #note({ request, actor, body }: Exchange, { route, name, params }: Found, audit: Result["audit"]): Promise<void> {
     const { action = name, target } = route.audit ?? {};
     return this.#audit.note({
       request,
       actor,
       action,
-      target: target === undefined ? told.target : params[target],
-      answer: told.answer,
-      code: told.code,
+      target: target === undefined ? audit.target : params[target],
+      answer: audit.answer,
+      code: audit.code,
       note: noteIn(body),
     });
   }
 }
 
-/** What carries others is recorded if it is refused; what it carries is recorded by itself. */
-const isNoted = (route: Route, { answer }: Answered["told"]): boolean =>
+/** A carrier route is recorded only if it is denied: the requests that it carries are recorded separately. */
+const isAudited = (route: Route, { answer }: Result["audit"]): boolean =>
   isMutation(route) && (route.carrier !== true || answer === "refused");
 
 const nameOf = (match: Match | Acp): string =>
@@ -281,17 +282,17 @@ const JSON_HEADERS = { "content-type": "application/json; charset=utf-8" } as co
 const SSE_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store, no-transform",
-  // Proxies that collect an answer before they hand it on would hold back every event.
+  // Tells proxies not to buffer the response, which would delay every event.
   "x-accel-buffering": "no",
 } as const;
 
 function requireFound(match: Match): Found {
   if (match.kind === "found") return match;
   if (match.kind === "none") {
-    throw new ControlError("not_found", "There is nothing at this address.", { hint: "GET /openapi.json lists them." });
+    throw new ControlError("not_found", "There is no such route.", { hint: "GET /openapi.json lists all routes." });
   }
-  throw new Denial(405, "invalid", "This address does not take this method.", {
-    hint: `It takes ${match.allow}.`,
+  throw new Denial(405, "invalid", "This route does not support this method.", {
+    hint: `It supports ${match.allow}.`,
     headers: { allow: match.allow },
   });
 }
@@ -300,11 +301,11 @@ function keyOf(route: Route, request: HttpRequest): string | undefined {
   if (!isMutation(route)) return undefined;
   const key = checkKey(request.header("idempotency-key"));
   if (key === undefined || route.keyed !== "no") return key;
-  throw new ControlError("invalid", "This cannot be sent twice and be done once, so it takes no Idempotency-Key.");
+  throw new ControlError("invalid", "This route is not idempotent, so it does not accept an Idempotency-Key.");
 }
 
-/** The kind of the receipt. What has none was done. */
-function toldOf(reply: Reply): Answered["told"] {
+/** The kind of the receipt, or `done` if the reply has none. */
+function auditOf(reply: Reply): Result["audit"] {
   if (reply.kind !== "json" || !isRecord(reply.body)) return { answer: "done" };
   const { kind, sessionId, id } = reply.body;
   const target = [sessionId, id].find((one) => typeof one === "string");
@@ -312,12 +313,12 @@ function toldOf(reply: Reply): Answered["told"] {
   return typeof target === "string" ? { answer, target } : { answer };
 }
 
-/** What the person said with it: the note of a reason or of an answer. */
+/** The note of a reason or of an answer. */
 function noteIn(body: unknown): string | undefined {
   if (!isRecord(body)) return undefined;
   const { reason, note } = body;
-  const said = isRecord(reason) ? reason.note : (reason ?? note);
-  return typeof said === "string" ? said : undefined;
+  const found = isRecord(reason) ? reason.note : (reason ?? note);
+  return typeof found === "string" ? found : undefined;
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,4 +1,4 @@
-// The public surface of `agent-belay/server`, name by name: Belay behind HTTP, in a program of your own.
+// The public API of `agent-belay/server`: Belay behind HTTP, in your own program.
 export {
   type Actor,
   type FetchOptions,

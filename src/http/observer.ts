@@ -1,17 +1,17 @@
-// Who is told what the server does: the log, the audit trail, the metrics. What stands here is all it needs of them.
+// The interfaces of log, audit trail and metrics that the server uses.
 
-/** One line for each thing worth telling. Never throws. */
+/** A structured logger. Its methods must not throw. */
 export interface ServerLog {
   debug(msg: string, fields?: Readonly<Record<string, unknown>>): void;
   warn(msg: string, fields?: Readonly<Record<string, unknown>>): void;
   error(msg: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** One control request: who asked for what, and what they were told. */
+/** The audit record of one control request: its actor, its action and its result. */
 export interface AuditNote {
-  /** Of the request. */
+  /** The id of the request. */
   readonly id: string;
-  /** Wall clock, ms. */
+  /** Milliseconds of the wall clock. */
   readonly at: number;
   readonly actor: string;
   readonly via: "http" | "socket" | "acp";
@@ -33,9 +33,9 @@ export interface AuditQuery {
 }
 
 export interface ServerAudit {
-  /** Resolves once it outlives this program. */
+  /** Records a request. Resolves once the record survives a crash of this process. */
   note(record: AuditNote): Promise<void>;
-  /** Newest first. */
+  /** Returns a page of records, newest first. */
   read(options: AuditQuery): Promise<{
     readonly records: readonly (Omit<AuditNote, "via"> & { readonly via: string })[];
     readonly next?: string;
@@ -43,14 +43,14 @@ export interface ServerAudit {
 }
 
 export interface ServerMetrics {
-  /** Whether so many files are open that no command can be started. For readiness. */
+  /** Whether too many files are open to start a command. Readiness depends on it. */
   readonly isShortOfFiles?: () => boolean;
-  /** By the name of the route; `none` where there is none. */
+  /** Counts a response by the name of its route; `none` for requests without a route. */
   answered(route: string, status: number): void;
   streams(open: number): void;
-  /** Connections that speak ACP. */
+  /** Sets the number of open ACP connections. */
   acp(open: number): void;
-  /** What Prometheus reads. */
+  /** The text that Prometheus scrapes. */
   text(): string | Promise<string>;
 }
 

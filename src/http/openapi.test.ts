@@ -23,7 +23,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
 
-/** Everything in the document, with where it stands. */
+/** All objects in the document, with their paths. */
 function* parts(value: unknown, at = "#"): Generator<{ readonly at: string; readonly value: object }> {
   if (typeof value !== "object" || value === null) return;
   yield { at, value };
@@ -39,14 +39,14 @@ function resolve(ref: string): unknown {
   return keys.reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], document);
 }
 
-test("the document has exactly the routes of the table, each named once", () => {
+test("the document has exactly the routes of the table, each once", () => {
   expect(operations.map(({ operation }) => operation.operationId).toSorted()).toEqual(ROUTE_NAMES.toSorted());
   expect(operations.map(({ path, method }) => `${method} ${path}`).toSorted()).toEqual(
     ROUTE_NAMES.map((name) => `${routeOf(name).method.toLowerCase()} ${routeOf(name).path}`).toSorted(),
   );
 });
 
-test("every reference leads somewhere", () => {
+test("every reference can be resolved", () => {
   const refs = [...parts(document)].flatMap(({ at, value }) =>
     "$ref" in value ? [{ at, ref: String(value.$ref) }] : [],
   );
@@ -54,7 +54,7 @@ test("every reference leads somewhere", () => {
   expect(refs.length).toBeGreaterThan(100);
 });
 
-test("every name in a path is declared, once, and no other", () => {
+test("every parameter of a path is declared once, and no others are", () => {
   for (const { path, operation } of operations) {
     const declared = operation.parameters.filter((one) => one.in === "path");
     expect(declared.map(({ name }) => name)).toEqual(paramsOf(path));
@@ -64,7 +64,7 @@ test("every name in a path is declared, once, and no other", () => {
   }
 });
 
-test("every operation says how it fails, and whether it needs a token", () => {
+test("every operation declares its errors and whether it needs a token", () => {
   for (const { operation } of operations) {
     expect(Object.keys(operation.responses)).toContain("default");
     const isPublic = ROUTE_NAMES.some((name) => name === operation.operationId && routeOf(name).scope === "public");
@@ -72,21 +72,21 @@ test("every operation says how it fails, and whether it needs a token", () => {
   }
 });
 
-test.each(Object.entries(EXAMPLES))("the example of %s is one", (name, example) => {
+test.each(Object.entries(EXAMPLES))("the example of %s is valid", (name, example) => {
   const schema = COMPONENTS[name];
   expect(schema?.parse(example)).toEqual(example);
 });
 
-test("only JSON that nobody looks into is described as anything at all", () => {
+test("only opaque JSON has an empty schema", () => {
   const anything = [...parts(document.components.schemas, "#/components/schemas")].filter(
-    // `{}` under `not` means that nothing is allowed, and in `properties` that there are none.
+    // `{}` under `not` allows nothing, and in `properties` there are none.
     ({ at, value }) =>
       Object.keys(value).length === 0 && !/\/(not|properties|required)$/.test(at) && !Array.isArray(value),
   );
   expect(anything.map(({ at }) => at)).toEqual(["#/components/schemas/Json"]);
 });
 
-test("a document of its own is not left inside another: no schema names its dialect or its id", () => {
+test("no schema inside the document has `$schema` or `$id`", () => {
   const own = [...parts(document)].filter(({ value }) => "$schema" in value || "$id" in value);
   expect(own.map(({ at }) => at)).toEqual([]);
 });
@@ -96,7 +96,7 @@ test("the same table makes the same bytes", () => {
   expect(JSON.stringify(openApi("1.2.3"))).toBe(JSON.stringify(document));
 });
 
-test("whatever changes something has a name in the audit trail, and a path is one route per method", () => {
+test("every mutation has an action for the audit trail, and every path has one route per method", () => {
   const unnamed = ROUTE_NAMES.filter((name) => isMutation(routeOf(name)) && routeOf(name).audit === undefined);
   expect(unnamed).toEqual([]);
   const shapes = ROUTE_NAMES.map(
@@ -105,7 +105,7 @@ test("whatever changes something has a name in the audit trail, and a path is on
   expect(new Set(shapes).size).toBe(shapes.length);
 });
 
-test("whatever only reads is a GET, and has no body", () => {
+test("no GET has a body, and no mutation is public", () => {
   expect(ROUTE_NAMES.filter((name) => !isMutation(routeOf(name)) && routeOf(name).body !== undefined)).toEqual([]);
   expect(ROUTE_NAMES.filter((name) => isMutation(routeOf(name)) && routeOf(name).scope === "public")).toEqual([]);
 });

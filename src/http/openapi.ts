@@ -1,4 +1,4 @@
-// The document that describes the API, made from the table of routes and nothing else. The same table, the same bytes.
+// The OpenAPI document, generated from the table of routes alone. The same table makes the same bytes.
 import { z } from "zod";
 import { Bug } from "../core/bug.ts";
 import type { Json } from "../core/model/prompt.ts";
@@ -30,7 +30,7 @@ export function openApi(version: string): Part {
       description: DESCRIPTION,
       license: { name: "MIT", identifier: "MIT" },
     },
-    // Relative: the server is wherever this document came from.
+    // Relative to the URL of this document.
     servers: [{ url: "/" }],
     security: [{ token: [] }],
     tags: TAGS.map((name) => ({ name })),
@@ -38,10 +38,10 @@ export function openApi(version: string): Part {
     components: {
       schemas: schemas(),
       responses: {
-        Problem: { description: "It was refused, or it failed.", headers: HEADERS, content: problemContent() },
+        Problem: { description: "The request was refused or failed.", headers: HEADERS, content: problemContent() },
       },
       securitySchemes: {
-        token: { type: "http", scheme: "bearer", description: "`belay token` shows, adds and rotates them." },
+        token: { type: "http", scheme: "bearer", description: "`belay token` lists, adds and rotates tokens." },
       },
     },
   };
@@ -50,12 +50,12 @@ export function openApi(version: string): Part {
 const SUMMARY = "The run-control plane for AI agents: the stop button that always works.";
 const DESCRIPTION = [
   "Prompts go in, events come out, and anything can be stopped at any time.",
-  "A receipt says what was recorded; its outcome says, once, how something ended.",
-  "Going away cancels nothing. `Idempotency-Key` makes a request that is sent again be done once.",
-  "On the private socket of the server no token is needed.",
+  "A receipt says what was recorded; an outcome says, exactly once, how something ended.",
+  "Disconnecting cancels nothing. A repeated request with the same `Idempotency-Key` is executed once.",
+  "The private socket of the server needs no token.",
 ].join("\n\n");
 
-const TAGS = ["house", "sessions", "runs", "calls", "questions", "processes"] as const;
+const TAGS = ["server", "sessions", "runs", "calls", "questions", "processes"] as const;
 
 const HEADERS: Part = { "x-request-id": { description: "Names the request in logs.", schema: { type: "string" } } };
 
@@ -71,7 +71,7 @@ function paths(): Part {
 function operation(name: string, route: Route): Part {
   return {
     operationId: name,
-    tags: [TAGS.find((tag) => route.path.startsWith(`/v1/${tag}/`)) ?? "house"],
+    tags: [TAGS.find((tag) => route.path.startsWith(`/v1/${tag}/`)) ?? "server"],
     summary: route.summary,
     description: permission(route),
     ...(route.scope === "public" ? { security: [] } : {}),
@@ -81,11 +81,11 @@ function operation(name: string, route: Route): Part {
   };
 }
 
-function permission({ scope, serverWide: house, stop }: Route): string {
+function permission({ scope, serverWide, stop }: Route): string {
   if (scope === "public") return "Needs no token.";
-  const whole = house === true ? " Only for tokens of the whole house." : "";
-  const rate = stop === true ? " Never refused for being asked too often." : "";
-  return `Needs the scope \`${scope}\`.${whole}${rate}`;
+  const tenancy = serverWide === true ? " Only for tokens of the whole server." : "";
+  const rate = stop === true ? " Exempt from the rate limit." : "";
+  return `Needs the scope \`${scope}\`.${tenancy}${rate}`;
 }
 
 const PARAM_SCHEMAS: Readonly<Record<ParamName, string | undefined>> = {
@@ -119,7 +119,7 @@ const KEY_HEADER: Part = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "The same request again under this key gets the same answer; another one is a `conflict`.",
+  description: "The same request with the same key gets the same response; another request is a `conflict`.",
   schema: { type: "string", minLength: 1, maxLength: 256 },
 };
 
@@ -127,12 +127,12 @@ const RESUME_HEADER: Part = {
   name: "Last-Event-ID",
   in: "header",
   required: false,
-  description: "The `id` of the last event that was heard. Counts more than `after`.",
+  description: "The `id` of the last event that was received. Overrides `after`.",
   schema: { type: "string" },
 };
 
 function requestBody(route: Route, schema: z.ZodType): Part {
-  // An empty body is an empty object: where that is enough, none is needed.
+  // An empty body counts as an empty object: if the schema accepts that, no body is required.
   return { required: !schema.safeParse({}).success && route.method !== "DELETE", content: jsonContent(schema) };
 }
 
@@ -147,14 +147,14 @@ function responses(route: Route): Part {
 function described(status: string, answer: RouteAnswer): string {
   if (answer.kind === "events")
     return `Server-sent events. Each \`data\` is one line of JSON: ${eventNames(answer.events)}.`;
-  if (answer.kind === "empty") return "There is nothing more to come.";
+  if (answer.kind === "empty") return "The stream is complete.";
   return DESCRIPTIONS[status] ?? "Done.";
 }
 
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  200: "As asked.",
-  201: "Made.",
-  202: "Taken in; its end comes later.",
+  200: "Done.",
+  201: "Created.",
+  202: "Accepted; the outcome comes later.",
   503: "Not ready.",
 };
 
@@ -191,20 +191,20 @@ const problemContent = (): Part => ({
 
 function nameOf(schema: z.ZodType): string {
   const name = NAMES.get(schema);
-  if (name === undefined) throw new Bug("a route uses a schema that has no name in components.ts");
+  if (name === undefined) throw new Bug("a route uses a schema without a name in components.ts");
   return name;
 }
 
 function schemas(): Part {
   const registry = z.registry<{ id: string }>();
   for (const [name, schema] of Object.entries(COMPONENTS)) registry.add(schema, { id: name });
-  // Only JSON that nobody looks into cannot be told more exactly; a test sees to it that it is the only one.
+  // Opaque JSON is the only schema that cannot be represented more exactly; a test checks that.
   const made = z.toJSONSchema(registry, { uri, io: "input", unrepresentable: "any" });
   const named = Object.entries(made.schemas).map(([name, schema]): readonly [string, Json] => [name, plain(schema)]);
   return Object.fromEntries(named.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Without what belongs to a document of its own. */
+/** Removes the keys that only a standalone document has. */
 function plain({ $schema: _, $id: __, ...rest }: object & { $schema?: unknown; $id?: unknown }): Json {
   return JSON.parse(JSON.stringify(rest));
 }

@@ -1,4 +1,4 @@
-// Belay behind HTTP, in a program of your own: a server with its sockets, or functions to mount in one you have.
+// Belay behind HTTP in your own program: a server with its own listener, or handlers to mount in an existing server.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { resolve } from "node:path";
 import { toControlError } from "../core/errors.ts";
@@ -20,82 +20,83 @@ import type { Handle } from "./transport/node-server.ts";
 
 interface Common {
   /**
-   * A private directory: tokens are kept in it, as digests. Or a function of your own, which may be async: what it
-   * throws is a refusal.
+   * A private directory in which Belay stores tokens, as digests. Or your own function, which may be async: an error
+   * denies the request.
    */
   readonly tokens: string | Verify;
   /** Names of this server besides those of the loopback: `belay.example.com`. */
   readonly hosts?: readonly string[];
-  /** Pages of other servers that may ask, each exactly as a browser writes its origin. */
+  /** Origins whose web pages may call the server (CORS), each exactly as a browser sends it. */
   readonly origins?: readonly string[];
   readonly log?: ServerLog;
   readonly audit?: ServerAudit;
   readonly limits?: ServerLimits;
 }
 
-/** For one actor each. A host that asks in the name of all its users needs more than one user does. */
+/** Limits for each actor. A host that sends the requests of all its users as one actor needs higher ones. */
 export interface ServerLimits {
-  /** Event streams that are open at once. Default 32. */
+  /** Open event streams. Default 32. */
   readonly streamsPerToken?: number;
-  /** Default 20. Stops are never counted. */
+  /** Mutating requests per second, not counting stops. Default 20. */
   readonly changesPerSecond?: number;
-  /** How many at once after a pause. Default 40. */
+  /** Burst of mutating requests after a pause. Default 40. */
   readonly changesBurst?: number;
 }
 
 export interface FetchOptions extends Common {
-  /** Where it is mounted, for hosts that leave that in the path: `/agents`. */
+  /** The path prefix of the mount, for hosts that do not strip it: `/agents`. */
   readonly basePath?: string;
 }
 
-/** What your server knows of a request already. */
+/** What your server already knows about a request. */
 export interface MountedRequest {
-  /** Who asks, by your own sessions. Then no token is looked for. */
+  /** The actor, from your own authentication. No token is needed then. */
   readonly actor?: VerifiedActor;
-  /** The body, as your parser has left it. */
+  /** The parsed body. */
   readonly body?: unknown;
 }
 
 export interface ServeOptions extends Common {
-  /** Default: a free port of the loopback. Anything wider needs TLS or a trusted proxy. */
+  /** Default: a free port on the loopback interface. Any other interface needs TLS or a trusted proxy. */
   readonly at?: TcpPlace | SocketPlace;
 }
 
-/** Belay to be mounted in a server of yours. */
+/** Handlers to mount in your own server. */
 export interface Mounted {
-  /** From a web-standard request to its response: Hono, Next.js, Bun, Deno. */
+  /** Handles a web-standard request: Hono, Next.js, Bun, Deno. */
   fetch(request: Request): Promise<Response>;
-  /** The same, with what your server knows already. */
+  /** The same, with what your server already knows about the request. */
   fetchAs(given: MountedRequest, request: Request): Promise<Response>;
-  /** For requests of Node: `node:http`, Express, Nest. Takes `request.body`, if a parser has left one there. */
+  /** Handles a Node.js request: `node:http`, Express, Nest. Uses `request.body` if a body parser has set it. */
   node(request: IncomingMessage, response: ServerResponse): void;
-  /** The same, with what your server knows already: Fastify. */
+  /** The same, with what your server already knows about the request: Fastify. */
   nodeAs(given: MountedRequest, request: IncomingMessage, response: ServerResponse): void;
-  /** Ends the streams with a last word, and keeps nobody waiting. Belay itself goes on. */
+  /** Ends streams with a `bye` event and answers waiting requests. It does not close Belay. */
   close(): Promise<void>;
 }
 
 export interface Serving {
-  /** Where it listens: an address, or the path of a socket. */
+  /** Where it listens: a URL, or the path of a socket. */
   readonly at: string;
   /** The file with the token for programs of this user. Undefined if you verify tokens yourself. */
   readonly tokenFile: string | undefined;
-  /** Ends streams and connections. Belay itself goes on, and is closed by whoever opened it. */
+  /** Ends streams and connections. It does not close Belay: the caller that opened it does. */
   close(): Promise<void>;
 }
 
+/** Creates handlers to mount in your own server. */
 export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted {
-  const { handler, handle, tokens } = inside(belay, options, ["basePath"]);
+  const { handler, handle, tokens } = compose(belay, options, ["basePath"]);
   const { basePath, log } = options;
   const onTrouble = (error: unknown, requestId: string): void =>
     log?.error("a request has failed", { requestId, error: toControlError(error) });
   const mount = new Mount(handle, { clock: systemClock, basePath, onTrouble });
-  const known = ({ actor, body }: MountedRequest) => ({ actor: checkedActor(actor), body });
+  const checked = ({ actor, body }: MountedRequest) => ({ actor: checkedActor(actor), body });
   return {
     fetch: (request) => mount.fetch(request),
-    fetchAs: async (given, request) => mount.fetch(request, known(given)),
+    fetchAs: async (given, request) => mount.fetch(request, checked(given)),
     node: (request, response) => void mount.node(request, response),
-    nodeAs: (given, request, response) => void mount.node(request, response, known(given)),
+    nodeAs: (given, request, response) => void mount.node(request, response, checked(given)),
     close: async () => {
       await handler.drain();
       tokens?.close();
@@ -103,8 +104,9 @@ export function fetchBelay(belay: BelayControl, options: FetchOptions): Mounted 
   };
 }
 
+/** Starts an HTTP server with its own listener. */
 export async function serveBelay(belay: BelayControl, options: ServeOptions): Promise<Serving> {
-  const { guard, handler, handle, tokens } = inside(belay, options, ["at"]);
+  const { guard, handler, handle, tokens } = compose(belay, options, ["at"]);
   const { at = { kind: "tcp" } } = options;
   const local = tokens?.ensureLocal();
   if (at.kind === "socket") hidePaths(belay, socketPaths(at.path));
@@ -122,38 +124,42 @@ export async function serveBelay(belay: BelayControl, options: ServeOptions): Pr
   };
 }
 
-interface Inside {
+interface ServerComponents {
   readonly guard: Guard;
   readonly handler: Handler;
   readonly handle: Handle;
   readonly tokens: Tokens | undefined;
 }
 
-function inside(belay: BelayControl, options: ServeOptions & FetchOptions, others: readonly string[]): Inside {
-  if (!isObject(options)) throw invalid("A server needs to know who may ask: { tokens }.");
+function compose(
+  belay: BelayControl,
+  options: ServeOptions & FetchOptions,
+  others: readonly string[],
+): ServerComponents {
+  if (!isObject(options)) throw invalid("The options of a server must be an object with `tokens`.");
   const { tokens: from, hosts = [], origins = [], log, audit, limits, ...rest } = options;
   rejectUnknown(Object.fromEntries(Object.entries(rest).filter(([name]) => !others.includes(name))), "A server");
   if (typeof from !== "string" && typeof from !== "function") {
-    throw invalid("`tokens` is a directory for tokens, or a function that tells whose a token is.");
+    throw invalid("`tokens` must be a directory for tokens, or a function that returns the actor of a token.");
   }
-  const refused = (error: unknown): void =>
-    log?.warn("a token could not be verified, and is refused", { error: toControlError(error) });
-  const kept = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
-  // A command that reads them could speak as their owner.
+  const onError = (error: unknown): void =>
+    log?.warn("a token could not be verified; its request is denied", { error: toControlError(error) });
+  const stored = typeof from === "string" ? openTokens({ dir: from, clock: systemClock }) : undefined;
+  // An agent's command that could read the tokens could act as their owner.
   if (typeof from === "string") hidePaths(belay, [resolve(from)]);
-  const asked = typeof from === "string" ? undefined : new HostTokens(from, refused);
-  const tokens = kept ?? asked ?? NOBODY;
+  const fromHost = typeof from === "string" ? undefined : new HostTokens(from, onError);
+  const tokens = stored ?? fromHost ?? NO_TOKENS;
   const guard = new Guard({ tokens, clock: systemClock, names: hosts, origins, ...limitsOf(limits) });
   const parts = { control: belay, guard, clock: systemClock, version: version() };
-  const told = { ...(log === undefined ? {} : { log }), ...(audit === undefined ? {} : { audit }) };
-  const handler = makeHandler({ ...parts, ...told });
-  return { guard, tokens: kept, handler, handle: verifiedBefore(handler, asked) };
+  const observers = { ...(log === undefined ? {} : { log }), ...(audit === undefined ? {} : { audit }) };
+  const handler = makeHandler({ ...parts, ...observers });
+  return { guard, tokens: stored, handler, handle: withVerification(handler, fromHost) };
 }
 
-const NOBODY = { verify: () => undefined };
+const NO_TOKENS = { verify: () => undefined };
 
-/** Not a tick later where the host answers at once: requests are handled in the order in which they came. */
-function verifiedBefore(handler: Handler, tokens: HostTokens | undefined): Handle {
+/** If the host's function is synchronous, it adds no tick: requests are handled in their order of arrival. */
+function withVerification(handler: Handler, tokens: HostTokens | undefined): Handle {
   if (tokens === undefined) return handler.handle;
   return async (request: HttpRequest) => {
     const verified = tokens.prepare(request);
@@ -166,7 +172,8 @@ function limitsOf(limits: ServerLimits = {}) {
   const { streamsPerToken, changesPerSecond, changesBurst, ...rest } = limits;
   rejectUnknown(rest, "`limits`");
   for (const [name, limit] of Object.entries(limits)) {
-    if (!Number.isInteger(limit) || limit < 1) throw invalid(`\`limits.${name}\` is a whole number from 1 on.`);
+    if (!Number.isInteger(limit) || limit < 1)
+      throw invalid(`\`limits.${name}\` must be a whole number of at least 1 (got ${String(limit)}).`);
   }
   return {
     ...(streamsPerToken === undefined ? {} : { streamsPerToken }),

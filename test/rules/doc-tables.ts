@@ -167,7 +167,7 @@ function imports(): string {
 function routes(): string {
   const rows = ROUTE_NAMES.map(routeOf).map((route) => [
     `\`${route.method} ${route.path}\``,
-    route.serverWide === true ? `${route.scope}, house` : route.scope,
+    route.serverWide === true ? `${route.scope}, server-wide` : route.scope,
     takes(route),
     Object.keys(route.answers).join(", "),
     route.summary,

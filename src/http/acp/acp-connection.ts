@@ -1,38 +1,38 @@
-// One connection that speaks ACP, from whoever opened it to its end.
+// One ACP connection over HTTP or a WebSocket.
 //
 // Invariants
-// 1. It belongs to the actor that opened it, with what that actor may do. Nobody else gets to use it.
-// 2. It counts among the streams of its token until it has ended, and is given back once.
+// 1. It belongs to the actor that opened it, with that actor's permissions. No other actor can use it.
+// 2. It counts against the stream limit of its token until it has ended, and is released once.
 import type { Stream } from "@agentclientprotocol/sdk";
 import type { Clock } from "../../ports/clock.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import { ACP_HELD_MAX, ACP_IDLE_MS, ACP_STREAMS_MAX } from "../limits.ts";
 import type { Actor, HttpRequest } from "../transport/http-exchange.ts";
-import { type Rated, rated } from "./acp-rate.ts";
+import { limitRate, type RateLimitedStream } from "./acp-rate.ts";
 import { type AcpSocket, CLOSE_REASONS } from "./acp-socket.ts";
 
-/** What the door has of a connection. */
-export interface Visit {
+/** A connection of the ACP agent. */
+export interface AgentConnection {
   readonly closed: Promise<void>;
-  /** Resolves when every prompt of it is answered. */
+  /** Resolves when all prompts of the connection are answered. */
   settled(): Promise<void>;
 }
 
-/** Where a connection leads. */
-export interface AcpOpener {
-  connect(stream: Stream): Visit;
+/** The ACP agent that serves a connection. */
+export interface ConnectionAgent {
+  connect(stream: Stream): AgentConnection;
 }
 
 export interface ConnectionParts {
   readonly actor: Actor;
-  /** What it was opened with: by it, its token is looked at again. */
+  /** The request that opened it. Its token is verified again while the connection is open. */
   readonly request: HttpRequest;
-  readonly door: AcpOpener;
+  readonly agent: ConnectionAgent;
   readonly clock: Clock;
   readonly guard: Pick<Gatekeeper, "change">;
-  /** It has ended. Told once. */
-  readonly left: (connection: HttpAcpConnection) => void;
+  /** Called once when it has ended. */
+  readonly onEnd: (connection: HttpAcpConnection) => void;
 }
 
 export class HttpAcpConnection {
@@ -41,20 +41,20 @@ export class HttpAcpConnection {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
   readonly #parts: ConnectionParts;
-  readonly #end: () => void;
-  #visit: Visit | undefined;
-  #input: Rated | undefined;
+  readonly #resolveEnded: () => void;
+  #connection: AgentConnection | undefined;
+  #input: RateLimitedStream | undefined;
   #socket: AcpSocket | undefined;
-  readonly #uses = { reading: 0, asking: 0 };
+  readonly #uses = { streams: 0, requests: 0 };
   #usedAt: number;
-  #over = false;
+  #hasEnded = false;
 
   constructor(parts: ConnectionParts) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.actor = parts.actor;
     this.request = parts.request;
     this.ended = promise;
-    this.#end = resolve;
+    this.#resolveEnded = resolve;
     this.#parts = parts;
     this.#usedAt = parts.clock.elapsed();
   }
@@ -63,84 +63,84 @@ export class HttpAcpConnection {
     return this.#socket;
   }
 
-  /** Called by the SDK, once, when somebody comes in. */
-  connect(stream: Stream): Visit {
-    const { door, guard } = this.#parts;
-    const input = rated(stream, () => guard.change(this.actor));
-    const visit = door.connect(input.stream);
-    this.#visit = visit;
+  /** Called once by the SDK, when the client has connected. */
+  connect(stream: Stream): AgentConnection {
+    const { agent, guard } = this.#parts;
+    const input = limitRate(stream, () => guard.change(this.actor));
+    const connection = agent.connect(input.stream);
+    this.#connection = connection;
     this.#input = input;
-    const over = (): void => {
-      if (this.#socket === undefined) this.leave();
+    const onClosed = (): void => {
+      if (this.#socket === undefined) this.end();
     };
-    void visit.closed.then(over, over);
-    return visit;
+    void connection.closed.then(onClosed, onClosed);
+    return connection;
   }
 
-  /** It goes over this one, and ends with it. */
+  /** Sets the WebSocket of the connection. The connection ends with it. */
   attach(socket: AcpSocket): void {
     this.#socket = socket;
-    void socket.closed.then(() => this.leave());
+    void socket.closed.then(() => this.end());
   }
 
-  /** Whether it is this one's to use: of the same name, in the same place, and with no less. */
+  /** Whether this actor may use the connection: it has the same name and tenant, and at least the same scopes. */
   isOf({ name, tenant, scopes }: Actor): boolean {
     const { actor } = this;
     return actor.name === name && actor.tenant === tenant && [...actor.scopes].every((scope) => scopes.has(scope));
   }
 
-  /** Somebody reads or asks. The answer gives it back. */
-  use(how: "reading" | "asking"): () => void {
-    this.#uses[how] += 1;
-    let given = false;
+  /** Counts an open stream or request. The returned function releases it. */
+  use(kind: "streams" | "requests"): () => void {
+    this.#uses[kind] += 1;
+    let isReleased = false;
     return () => {
-      if (given) return;
-      given = true;
-      this.#uses[how] -= 1;
+      if (isReleased) return;
+      isReleased = true;
+      this.#uses[kind] -= 1;
       this.#usedAt = this.#parts.clock.elapsed();
     };
   }
 
-  /** Whether it has as many streams open as it can have sessions. */
-  get isFull(): boolean {
-    return this.#uses.reading >= ACP_STREAMS_MAX;
+  /** Whether it has the maximum number of open streams. */
+  get hasMaxStreams(): boolean {
+    return this.#uses.streams >= ACP_STREAMS_MAX;
   }
 
-  /** Whether so much of it waits that the next request would be one too many. */
-  get isCrowded(): boolean {
-    return this.#uses.asking >= ACP_HELD_MAX;
+  /** Whether it has the maximum number of open requests. */
+  get hasMaxRequests(): boolean {
+    return this.#uses.requests >= ACP_HELD_MAX;
   }
 
-  /** Over HTTP, where nobody tells us that a client is gone. */
+  /** Whether the idle timeout has expired. Only over HTTP, where a dead client cannot be noticed otherwise. */
   get isIdle(): boolean {
-    if (this.#socket !== undefined || this.#uses.reading + this.#uses.asking > 0) return false;
+    if (this.#socket !== undefined || this.#uses.streams + this.#uses.requests > 0) return false;
     return this.#parts.clock.elapsed() - this.#usedAt >= ACP_IDLE_MS;
   }
 
-  /** Resolves when all its prompts are answered, and the answers have been taken. */
+  /** Resolves when all its prompts are answered and the responses are written. */
   async settled(): Promise<void> {
-    await this.#visit?.settled();
-    await this.#input?.quiet();
+    await this.#connection?.settled();
+    await this.#input?.flushed();
   }
 
-  /** Ends it in good order: what was handed on still goes out. */
-  part(): void {
-    // The SDK closes a socket behind the last message, but one on which nothing was said it does not know.
+  /** Closes it gracefully: messages that were already sent are still delivered. */
+  close(): void {
+    // The SDK closes a socket after the last message, but does not know one that has received no message.
     if (this.#socket?.isGreeted === false) this.#socket.cut(CLOSE_REASONS.shutdown);
-    this.#socket?.partWith(CLOSE_REASONS.shutdown);
+    this.#socket?.setCloseReason(CLOSE_REASONS.shutdown);
     this.#input?.end();
   }
 
-  leave(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#end();
-    this.#parts.left(this);
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#resolveEnded();
+    this.#parts.onEnd(this);
   }
 }
 
-export const crowded = (): Denial =>
-  new Denial(429, "overloaded", "As many requests wait on this ACP connection as it may have.", {
-    hint: "Read what was answered before. What stops something is taken also now.",
+export const tooManyRequests = (): Denial =>
+  new Denial(429, "overloaded", "This ACP connection has the maximum number of open requests.", {
+    hint: "Read the responses on its streams. Stops are accepted at any time.",
     headers: { "retry-after": "1" },
   });

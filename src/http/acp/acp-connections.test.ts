@@ -1,4 +1,4 @@
-// The bounds of all ACP connections together, and of what one of them holds, with a door that does as the test says.
+// The limits of all ACP connections together, and of the requests of one of them, with an agent that the test scripts.
 import type { Stream } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { plainRequest } from "../../../test/fixtures/plain-request.ts";
@@ -7,13 +7,13 @@ import { Guard } from "../auth/guard.ts";
 import { ACP_CONNECTIONS_MAX, ACP_HELD_MAX } from "../limits.ts";
 import { NO_LOG } from "../observer.ts";
 import { type Actor, type HttpAnswer, TOKEN_SCOPES } from "../transport/http-exchange.ts";
-import type { Visit } from "./acp-connection.ts";
+import type { AgentConnection } from "./acp-connection.ts";
 import { AcpConnections } from "./acp-connections.ts";
 
 const ann: Actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
 
-/** Answers the first message, and reads no further. */
-function once(stream: Stream): Visit {
+/** Answers the first message and reads no more. */
+function once(stream: Stream): AgentConnection {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const serve = async (): Promise<void> => {
     const { value } = await stream.readable.getReader().read();
@@ -24,8 +24,8 @@ function once(stream: Stream): Visit {
   return { closed, settled: () => Promise.resolve() };
 }
 
-/** The same, and is closed when its input is. */
-function all(stream: Stream): Visit {
+/** Answers all messages, and is closed when its input is. */
+function all(stream: Stream): AgentConnection {
   const [reader, writer] = [stream.readable.getReader(), stream.writable.getWriter()];
   const serve = async (): Promise<void> => {
     for (;;) {
@@ -37,14 +37,14 @@ function all(stream: Stream): Visit {
   return { closed: serve().catch(() => {}), settled: () => Promise.resolve() };
 }
 
-function open(door: (stream: Stream) => Visit): AcpConnections {
+function open(connect: (stream: Stream) => AgentConnection): AcpConnections {
   const clock = manualClock();
   const guard = new Guard({ tokens: { verify: () => ann }, clock, streamsPerToken: 1e6 });
-  return new AcpConnections({ clock, guard, log: NO_LOG, door: () => ({ connect: door }), changed: () => {} });
+  return new AcpConnections({ clock, guard, log: NO_LOG, agentFor: () => ({ connect }), onCountChanged: () => {} });
 }
 
-const send = (desk: AcpConnections, message: object, id?: string): Promise<HttpAnswer> =>
-  desk.answer(
+const send = (connections: AcpConnections, message: object, id?: string): Promise<HttpAnswer> =>
+  connections.answer(
     plainRequest({
       ...{ method: "POST", target: "/acp", body: JSON.stringify({ jsonrpc: "2.0", ...message }) },
       headers: { "content-type": "application/json", ...(id === undefined ? {} : { "acp-connection-id": id }) },
@@ -54,48 +54,48 @@ const send = (desk: AcpConnections, message: object, id?: string): Promise<HttpA
 
 const HELLO = { id: 1, method: "initialize", params: {} };
 
-const begin = async (desk: AcpConnections): Promise<string> =>
-  (await send(desk, HELLO)).headers["acp-connection-id"] ?? "";
+const begin = async (connections: AcpConnections): Promise<string> =>
+  (await send(connections, HELLO)).headers["acp-connection-id"] ?? "";
 
-describe("there are only so many", () => {
-  test("connections, and one that ends makes room", async () => {
-    const desk = open(all);
+describe("the maximum number", () => {
+  test("of connections is enforced, and a connection that ends frees a place", async () => {
+    const connections = open(all);
     const ids: string[] = [];
-    for (let count = 0; count < ACP_CONNECTIONS_MAX; count += 1) ids.push(await begin(desk));
-    await expect(send(desk, HELLO)).rejects.toMatchObject({ status: 429, code: "overloaded" });
+    for (let count = 0; count < ACP_CONNECTIONS_MAX; count += 1) ids.push(await begin(connections));
+    await expect(send(connections, HELLO)).rejects.toMatchObject({ status: 429, code: "overloaded" });
     const headers = { "acp-connection-id": ids[0] ?? "" };
-    await desk.answer(plainRequest({ method: "DELETE", target: "/acp", headers }), ann);
-    await expect(begin(desk)).resolves.toMatch(/-/);
-    expect(desk.count).toBe(ACP_CONNECTIONS_MAX);
-    await desk.drain();
-    expect(desk.count).toBe(0);
+    await connections.answer(plainRequest({ method: "DELETE", target: "/acp", headers }), ann);
+    await expect(begin(connections)).resolves.toMatch(/-/);
+    expect(connections.count).toBe(ACP_CONNECTIONS_MAX);
+    await connections.drain();
+    expect(connections.count).toBe(0);
   });
 
-  test("requests that wait on one of them; what stops something is taken also then", async () => {
-    const desk = open(once);
-    const id = await begin(desk);
+  test("of open requests on one connection is enforced, except for stops", async () => {
+    const connections = open(once);
+    const id = await begin(connections);
     const waiting: Promise<unknown>[] = [];
     for (let count = 0; count < ACP_HELD_MAX; count += 1) {
-      waiting.push(send(desk, { id: count + 2, method: "session/list", params: {} }, id).catch(() => {}));
+      waiting.push(send(connections, { id: count + 2, method: "session/list", params: {} }, id).catch(() => {}));
     }
     await Promise.resolve();
-    await expect(send(desk, { id: 99, method: "session/list", params: {} }, id)).rejects.toMatchObject({
+    await expect(send(connections, { id: 99, method: "session/list", params: {} }, id)).rejects.toMatchObject({
       status: 429,
     });
-    // Nobody reads here, so it waits as well; but it was not refused.
+    // The agent does not read here, so the stop waits, too; but it was not refused.
     let refused = false;
-    const stop = send(desk, { method: "$/cancel_request", params: { requestId: 2 } }, id).catch((error) => {
+    const stop = send(connections, { method: "$/cancel_request", params: { requestId: 2 } }, id).catch((error) => {
       refused = error.status === 429;
     });
     const headers = { "acp-connection-id": id };
-    await desk.answer(plainRequest({ method: "DELETE", target: "/acp", headers }), ann);
+    await connections.answer(plainRequest({ method: "DELETE", target: "/acp", headers }), ann);
     await Promise.all([...waiting, stop]);
     expect(refused).toBe(false);
   });
 });
 
-test("whoever comes when it is closing is told so", async () => {
-  const desk = open(all);
-  await desk.drain();
-  await expect(send(desk, HELLO)).rejects.toMatchObject({ code: "shutting_down" });
+test("a connection that is opened during a shutdown is refused as shutting_down", async () => {
+  const connections = open(all);
+  await connections.drain();
+  await expect(send(connections, HELLO)).rejects.toMatchObject({ code: "shutting_down" });
 });

@@ -1,9 +1,9 @@
-// ACP on the server: who comes in by `/acp`, over HTTP or as a WebSocket, and how each is let go.
+// The ACP connections of the server at `/acp`, over HTTP and WebSockets: how they are opened and closed.
 //
 // Invariants
-// 1. Whoever gets here was admitted by the guard. What they may do beyond coming in is for the door to say.
-// 2. A connection whose token counts no more ends within `STREAM_CHECK_MS` of that being noticed.
-// 3. A connection that ends, ends nothing else: runs go on.
+// 1. Every request here was admitted by the guard. The ACP agent checks the permissions for each message.
+// 2. A connection with an invalid token ends within `STREAM_CHECK_MS` of the token's invalidation being noticed.
+// 3. The end of a connection ends nothing else: runs continue.
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { ControlError } from "../../core/errors.ts";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../../core/json-depth.ts";
@@ -13,7 +13,7 @@ import { Denial } from "../auth/guard-denial.ts";
 import * as limits from "../limits.ts";
 import type { ServerLog } from "../observer.ts";
 import { type Actor, type HttpAnswer, type HttpRequest, SWITCHED, type Upgrade } from "../transport/http-exchange.ts";
-import { type AcpOpener, crowded, HttpAcpConnection } from "./acp-connection.ts";
+import { type ConnectionAgent, HttpAcpConnection, tooManyRequests } from "./acp-connection.ts";
 import * as http from "./acp-http.ts";
 import { AcpSocket, CLOSE_REASONS } from "./acp-socket.ts";
 
@@ -21,19 +21,19 @@ export interface AcpConnectionsParts {
   readonly clock: Clock;
   readonly guard: Gatekeeper;
   readonly log: ServerLog;
-  /** The way in for this actor. */
-  readonly door: (actor: Actor) => AcpOpener;
-  readonly changed: (open: number) => void;
+  /** Creates the agent for an actor. */
+  readonly agentFor: (actor: Actor) => ConnectionAgent;
+  readonly onCountChanged: (open: number) => void;
 }
 
 export class AcpConnections {
   readonly #parts: AcpConnectionsParts;
   readonly #open = new Set<HttpAcpConnection>();
-  /** Those over HTTP. The id of a WebSocket's is said to its client and means nothing else. */
+  /** The connections over HTTP by id. The id of a WebSocket connection is sent to its client but never used. */
   readonly #ids = new Map<string, HttpAcpConnection>();
-  readonly #http = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_UNREAD_BYTES_MAX) });
-  readonly #sockets = new AcpServer({ agent: NOBODY, ...bounds(limits.ACP_WAITING_BYTES_MAX) });
-  #dispose: (() => void) | undefined;
+  readonly #http = new AcpServer({ agent: NO_AGENT, ...bounds(limits.ACP_UNREAD_BYTES_MAX) });
+  readonly #sockets = new AcpServer({ agent: NO_AGENT, ...bounds(limits.ACP_WAITING_BYTES_MAX) });
+  #cancelCheck: (() => void) | undefined;
   #closing = false;
 
   constructor(parts: AcpConnectionsParts) {
@@ -58,7 +58,7 @@ export class AcpConnections {
     }
   }
 
-  /** Takes nobody any more, lets prompts whose runs have ended be answered, and ends every connection. */
+  /** Accepts no new connections, lets prompts whose runs have ended be answered, and closes all connections. */
   async drain(): Promise<void> {
     this.#closing = true;
     const all = [...this.#open];
@@ -66,7 +66,7 @@ export class AcpConnections {
       limits.ACP_ANSWERS_MS,
       all.map((one) => one.settled()),
     );
-    for (const one of all) one.part();
+    for (const one of all) one.close();
     await this.#within(
       limits.DRAIN_MS,
       all.map(({ ended }) => ended),
@@ -76,58 +76,59 @@ export class AcpConnections {
 
   async #post(request: HttpRequest, actor: Actor): Promise<HttpAnswer> {
     const text = await request.body(limits.BODY_BYTES_MAX);
-    if (isUnparsable(text)) throw new ControlError("invalid", `A message has at most ${PARSED_LEVELS_MAX} levels.`);
-    if (request.header(http.CONNECTION_HEADER) === undefined) return this.#begin(request, actor, text);
+    if (isUnparsable(text))
+      throw new ControlError("invalid", `A message must have at most ${PARSED_LEVELS_MAX} levels.`);
+    if (request.header(http.CONNECTION_HEADER) === undefined) return this.#initialize(request, actor, text);
     const connection = this.#connectionOf(request, actor);
-    if (connection.isCrowded && isRequest(text)) throw crowded();
-    const done = connection.use("asking");
+    if (connection.hasMaxRequests && isRequest(text)) throw tooManyRequests();
+    const release = connection.use("requests");
     try {
       return await http.answerOf(await this.#http.handleRequest(http.webRequest(request, text)));
     } finally {
-      done();
+      release();
     }
   }
 
-  async #begin(request: HttpRequest, actor: Actor, text: string): Promise<HttpAnswer> {
-    const connection = this.#enter(request, actor);
-    const done = connection.use("asking");
+  async #initialize(request: HttpRequest, actor: Actor, text: string): Promise<HttpAnswer> {
+    const connection = this.#openConnection(request, actor);
+    const release = connection.use("requests");
     try {
       const response = await this.#http.handleRequest(http.webRequest(request, text), { agent: connection });
-      if (response.status >= 500) throw notBegun(text);
+      if (response.status >= 500) throw notInitialized(text);
       const id = response.headers.get(http.CONNECTION_HEADER);
-      if (id === null) connection.leave();
-      else this.#know(id, connection);
+      if (id === null) connection.end();
+      else this.#register(id, connection);
       return await http.answerOf(response);
     } catch (thrown) {
-      connection.leave();
+      connection.end();
       throw thrown;
     } finally {
-      done();
+      release();
     }
   }
 
-  #know(id: string, connection: HttpAcpConnection): void {
+  #register(id: string, connection: HttpAcpConnection): void {
     this.#ids.set(id, connection);
     void connection.ended.then(() => this.#ids.delete(id));
   }
 
   /**
-   * Not counted among those of the token: a client cannot tell that its next session is one too many, and loses the
-   * whole connection when its stream is refused.
+   * Does not count against the stream limit of the token: a client cannot know that its next session is one too many,
+   * and would lose the whole connection if the stream were refused.
    */
   async #stream(request: HttpRequest, connection: HttpAcpConnection): Promise<HttpAnswer> {
-    if (connection.isFull) throw tooManyStreams();
-    const done = connection.use("reading");
+    if (connection.hasMaxStreams) throw tooManyStreams();
+    const release = connection.use("streams");
     try {
-      return await http.streamOf(await this.#http.handleRequest(http.webRequest(request)), request.signal, done);
+      return await http.streamOf(await this.#http.handleRequest(http.webRequest(request)), request.signal, release);
     } catch (thrown) {
-      done();
+      release();
       throw thrown;
     }
   }
 
   async #switch(request: HttpRequest, upgrade: Upgrade, actor: Actor): Promise<HttpAnswer> {
-    const connection = this.#enter(request, actor);
+    const connection = this.#openConnection(request, actor);
     const prepared = this.#sockets.prepareWebSocketUpgrade({ agent: connection });
     try {
       const socket = new AcpSocket(
@@ -136,49 +137,49 @@ export class AcpConnections {
       );
       connection.attach(socket);
       prepared.accept(socket);
-      // While it was let in, everybody may have been asked to leave.
+      // A shutdown may have begun during the handshake.
       if (this.#closing) socket.cut(CLOSE_REASONS.shutdown);
       return SWITCHED;
     } catch (thrown) {
       prepared.reject();
-      connection.leave();
+      connection.end();
       throw thrown;
     }
   }
 
-  #enter(request: HttpRequest, actor: Actor): HttpAcpConnection {
+  #openConnection(request: HttpRequest, actor: Actor): HttpAcpConnection {
     if (this.#closing) throw new ControlError("shutting_down", "The server is shutting down.");
-    if (this.#open.size >= limits.ACP_CONNECTIONS_MAX) throw tooMany();
-    const release = this.#pass(actor);
-    const { clock, guard, door } = this.#parts;
+    if (this.#open.size >= limits.ACP_CONNECTIONS_MAX) throw tooManyConnections();
+    const release = this.#takeStream(actor);
+    const { clock, guard, agentFor } = this.#parts;
     const connection = new HttpAcpConnection({
-      ...{ actor, request, clock, guard, door: door(actor) },
-      left: (one) => {
+      ...{ actor, request, clock, guard, agent: agentFor(actor) },
+      onEnd: (one) => {
         release();
-        this.#left(one);
+        this.#remove(one);
       },
     });
     this.#open.add(connection);
-    this.#parts.changed(this.#open.size);
-    this.#dispose ??= this.#lookLater();
+    this.#parts.onCountChanged(this.#open.size);
+    this.#cancelCheck ??= this.#checkLater();
     return connection;
   }
 
-  #left(connection: HttpAcpConnection): void {
+  #remove(connection: HttpAcpConnection): void {
     this.#open.delete(connection);
-    this.#parts.changed(this.#open.size);
+    this.#parts.onCountChanged(this.#open.size);
     if (this.#open.size > 0) return;
-    this.#dispose?.();
-    this.#dispose = undefined;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
   }
 
-  #pass(actor: Actor): () => void {
+  #takeStream(actor: Actor): () => void {
     const pass = this.#parts.guard.stream(actor);
     if (pass.kind === "denied") throw pass.denial;
     return pass.release;
   }
 
-  /** Another's is not there. */
+  /** The connection of a request. One of another actor is reported as not found. */
   #connectionOf(request: HttpRequest, actor: Actor): HttpAcpConnection {
     const id = request.header(http.CONNECTION_HEADER);
     if (id === undefined) throw new Denial(400, "invalid", `This needs the header "${http.CONNECTION_HEADER}".`);
@@ -187,14 +188,14 @@ export class AcpConnections {
     return connection;
   }
 
-  #look(): void {
+  #check(): void {
     for (const connection of this.#open) {
-      if (connection.isIdle || !this.#isStill(connection)) this.#cut(connection);
+      if (connection.isIdle || !this.#isStillAdmitted(connection)) this.#cut(connection);
     }
-    this.#dispose = this.#open.size === 0 ? undefined : this.#lookLater();
+    this.#cancelCheck = this.#open.size === 0 ? undefined : this.#checkLater();
   }
 
-  /** At once, and without what it has not read. */
+  /** Ends a connection immediately. Unread messages are lost. */
   #cut(connection: HttpAcpConnection): void {
     if (connection.socket !== undefined) {
       connection.socket.cut(CLOSE_REASONS.revoked);
@@ -203,35 +204,38 @@ export class AcpConnections {
     for (const [id, one] of this.#ids) if (one === connection) void this.#http.handleRequest(http.webDelete(id));
   }
 
-  #isStill({ request, actor }: HttpAcpConnection): boolean {
+  #isStillAdmitted({ request, actor }: HttpAcpConnection): boolean {
     try {
-      return this.#parts.guard.still(request, actor);
+      return this.#parts.guard.isStillAdmitted(request, actor);
     } catch (error) {
-      this.#parts.log.warn("nobody can say whether a token still counts, so it does not", { actor: actor.name, error });
+      this.#parts.log.warn("a token could not be verified again; its connection is closed", {
+        actor: actor.name,
+        error,
+      });
       return false;
     }
   }
 
-  #lookLater(): () => void {
-    return this.#parts.clock.after(limits.STREAM_CHECK_MS, () => this.#look(), "idle");
+  #checkLater(): () => void {
+    return this.#parts.clock.after(limits.STREAM_CHECK_MS, () => this.#check(), "idle");
   }
 
-  /** Waits for all of them, and no longer than this. */
+  /** Waits for all promises, with a timeout. */
   #within(limitMs: number, all: readonly Promise<unknown>[]): Promise<void> {
     return new Promise((resolve) => {
-      const dispose = this.#parts.clock.after(limitMs, resolve);
+      const cancelTimer = this.#parts.clock.after(limitMs, resolve);
       void Promise.allSettled(all).then(() => {
-        dispose();
+        cancelTimer();
         resolve();
       });
     });
   }
 }
 
-/** Each connection has a way in of its own, so there is none for all of them. */
-const NOBODY = {
+/** The SDK requires a default agent, but each connection has its own. */
+const NO_AGENT = {
   connect: (): never => {
-    throw new ControlError("internal", "An ACP connection was opened for nobody.");
+    throw new ControlError("internal", "An ACP connection was opened without an agent.");
   },
 };
 
@@ -247,7 +251,7 @@ const isRequest = (text: string): boolean => {
   return "method" in message && "id" in message;
 };
 
-/** What is not even JSON has nothing in it, and is told so by the SDK. */
+/** Empty for a text that is not a JSON object. The SDK refuses such messages. */
 function objectIn(text: string): object {
   try {
     const message: unknown = JSON.parse(text);
@@ -257,24 +261,24 @@ function objectIn(text: string): object {
   }
 }
 
-/** The SDK cannot tell an answer by an id that is none, and takes that for a failure of ours. */
-function notBegun(text: string): ControlError {
+/** The SDK cannot match a response to an invalid id, and reports that as an internal error. */
+function notInitialized(text: string): ControlError {
   const message = objectIn(text);
   const id = "id" in message ? message.id : undefined;
   if (typeof id !== "string" && typeof id !== "number") {
-    return new Denial(400, "invalid", "The id of a request is a text or a number.");
+    return new Denial(400, "invalid", "The `id` of a request must be a string or a number.");
   }
   return new ControlError("internal", "`initialize` was not answered.");
 }
 
 const tooManyStreams = (): Denial =>
-  new Denial(429, "overloaded", `This connection has ${limits.ACP_STREAMS_MAX} streams already.`, {
-    hint: "Close sessions that nobody looks at any more.",
+  new Denial(429, "overloaded", `This connection already has ${limits.ACP_STREAMS_MAX} streams.`, {
+    hint: "Close unused sessions.",
     headers: { "retry-after": String(limits.STREAM_RETRY_S) },
   });
 
-const tooMany = (): Denial =>
-  new Denial(429, "overloaded", "This server has as many ACP connections as it takes.", {
-    hint: "Close those that nobody uses any more.",
+const tooManyConnections = (): Denial =>
+  new Denial(429, "overloaded", "This server has the maximum number of ACP connections.", {
+    hint: "Close unused connections.",
     headers: { "retry-after": String(limits.STREAM_RETRY_S) },
   });

@@ -1,39 +1,39 @@
-// ACP over plain HTTP, translated: our request into the web's, which the SDK reads, and its response into our answer.
+// ACP over HTTP: converts the server's requests into web-standard requests for the SDK, and its responses back.
 //
 // Invariants
-// 1. Nothing is taken from a stream before its reader asks for it, and a reader that leaves gives it back.
+// 1. Nothing is read from a stream before its reader requests it, and the stream is released when the reader leaves.
 import type { ControlError } from "../../core/errors.ts";
 import { Denial } from "../auth/guard-denial.ts";
 import { slices } from "../transport/event-batches.ts";
 import type { HttpAnswer, HttpRequest, ResponseStream } from "../transport/http-exchange.ts";
 import { GONE } from "../transport/node-exchange.ts";
 
-/** Where editors and programs that speak ACP come in. */
+/** The path of the ACP endpoint. */
 export const ACP_PATH = "/acp";
 export const CONNECTION_HEADER = "acp-connection-id";
 export const SESSION_HEADER = "acp-session-id";
 
-/** The SDK looks at no more than these. Above all a token goes no further than the guard. */
-const HANDED_ON = ["content-type", "accept", CONNECTION_HEADER, SESSION_HEADER] as const;
+/** The headers that the SDK needs. Above all, the token is not passed on. */
+const FORWARDED = ["content-type", "accept", CONNECTION_HEADER, SESSION_HEADER] as const;
 
-/** An address has to be there, and nobody looks at it. */
-const ADDRESS = "http://localhost/acp";
+/** A `Request` must have a URL, but the SDK ignores it. */
+const UNUSED_URL = "http://localhost/acp";
 
 export function webRequest(request: HttpRequest, body?: string): Request {
   const headers = new Headers();
-  for (const name of HANDED_ON) {
+  for (const name of FORWARDED) {
     const value = request.header(name);
     if (value !== undefined) headers.set(name, value);
   }
   const { method, signal } = request;
-  return new Request(ADDRESS, { method, headers, signal, ...(body === undefined ? {} : { body }) });
+  return new Request(UNUSED_URL, { method, headers, signal, ...(body === undefined ? {} : { body }) });
 }
 
-/** How the server itself lets a connection go. */
+/** The request with which the server itself closes a connection. */
 export const webDelete = (connectionId: string): Request =>
-  new Request(ADDRESS, { method: "DELETE", headers: { [CONNECTION_HEADER]: connectionId } });
+  new Request(UNUSED_URL, { method: "DELETE", headers: { [CONNECTION_HEADER]: connectionId } });
 
-/** What is not as the protocol has it is refused in our own form, like everything else that is refused. */
+/** Converts a response of the SDK. Its protocol errors are thrown as this server's errors. */
 export async function answerOf(response: Response): Promise<HttpAnswer> {
   const { status, headers } = response;
   const type = headers.get("content-type");
@@ -51,29 +51,29 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** `ended` is told once, when the stream has, or when it has turned out to be none. */
-export async function streamOf(response: Response, gone: AbortSignal, ended: () => void): Promise<HttpAnswer> {
+/** Converts a streaming response. `onEnd` is called once: when the stream ends, or if the response is not a stream. */
+export async function streamOf(response: Response, gone: AbortSignal, onEnd: () => void): Promise<HttpAnswer> {
   const { status, body } = response;
   if (status === 200 && body !== null) {
-    return { status, headers: STREAM_HEADERS, body: new StreamedAnswer(body, gone, ended) };
+    return { status, headers: STREAM_HEADERS, body: new StreamedAnswer(body, gone, onEnd) };
   }
-  ended();
+  onEnd();
   return answerOf(response);
 }
 
-/** One stream on its way to one reader, in pieces that a connection can hold. */
+/** The body of a streaming response, in pieces of bounded size. */
 class StreamedAnswer implements ResponseStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   readonly #gone: AbortSignal;
-  readonly #ended: () => void;
+  readonly #onEnd: () => void;
   #pieces: Iterator<string, void> = [][Symbol.iterator]();
-  #over = false;
+  #hasEnded = false;
 
-  constructor(body: ReadableStream<Uint8Array>, gone: AbortSignal, ended: () => void) {
+  constructor(body: ReadableStream<Uint8Array>, gone: AbortSignal, onEnd: () => void) {
     this.#reader = body.getReader();
     this.#gone = gone;
-    this.#ended = ended;
+    this.#onEnd = onEnd;
     gone.addEventListener("abort", this, { once: true });
     if (gone.aborted) this.handleEvent();
   }
@@ -82,60 +82,60 @@ class StreamedAnswer implements ResponseStream {
     for (;;) {
       const piece = this.#pieces.next();
       if (piece.done !== true) return piece;
-      const came = await this.#reader.read().catch(() => "broken" as const);
-      if (came === "broken") {
+      const chunk = await this.#reader.read().catch(() => "broken" as const);
+      if (chunk === "broken") {
         this.#end();
-        // A stream that breaks must not look like one that has ended.
+        // A broken stream must not look like a complete one.
         throw GONE;
       }
-      if (came.done) {
+      if (chunk.done) {
         this.#end();
         return OVER;
       }
-      this.#pieces = slices(this.#decoder.decode(came.value, { stream: true }));
+      this.#pieces = slices(this.#decoder.decode(chunk.value, { stream: true }));
     }
   }
 
-  /** The reader leaves, also while it waits for the next piece. */
+  /** Called when the reader leaves, even while it waits for the next piece. */
   async return(): Promise<IteratorResult<string, void>> {
     this.handleEvent();
     return OVER;
   }
 
-  /** Called by the signal. */
+  /** Called by the abort signal. */
   handleEvent(): void {
-    if (this.#over) return;
+    if (this.#hasEnded) return;
     this.#end();
     void this.#reader.cancel().catch(() => {});
   }
 
   #end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#gone.removeEventListener("abort", this);
-    this.#ended();
+    this.#onEnd();
   }
 }
 
 const OVER: IteratorResult<string, void> = { done: true, value: undefined };
 
-function refusal(status: number, said: string): ControlError {
+function refusal(status: number, text: string): ControlError {
   switch (status) {
     case 499:
       return GONE;
     case 404:
       return unknownConnection();
     case 409:
-      return new Denial(409, "conflict", "Somebody is reading this stream already.", {
-        hint: "A stream has one reader. It is free again once that one has left.",
+      return new Denial(409, "conflict", "This stream already has a reader.", {
+        hint: "A stream has one reader at a time. Disconnect the other reader first.",
       });
     default:
-      return new Denial(status, "invalid", `This is not as ACP has it: ${said}.`);
+      return new Denial(status, "invalid", `This request is not valid ACP: ${text}.`);
   }
 }
 
-/** Said of a connection that is not there, and of one that is somebody else's. */
+/** The error for an unknown connection, and for one of another actor. */
 export const unknownConnection = (): Denial =>
   new Denial(404, "not_found", "There is no such ACP connection.", {
-    hint: "It was closed, or the server was started anew. Begin again with `initialize`; sessions can be loaded again.",
+    hint: "It was closed, or the server was restarted. Send `initialize` again; sessions can be loaded again.",
   });

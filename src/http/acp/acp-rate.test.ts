@@ -1,45 +1,45 @@
-// The rate of changes that come as messages of ACP: what is counted, what never is, and what is answered beyond it.
+// The rate limit for ACP messages: which ones count, which are exempt, and how refused ones are answered.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { describe, expect, test } from "vitest";
 import { Denial } from "../auth/guard-denial.ts";
-import { type Rated, rated } from "./acp-rate.ts";
+import { limitRate, type RateLimitedStream } from "./acp-rate.ts";
 
-const tooFast = new Denial(429, "overloaded", "Too fast.");
+const rateLimited = new Denial(429, "overloaded", "Too fast.");
 
 interface Ends {
   readonly input: WritableStreamDefaultWriter<AnyMessage>;
   readonly output: ReadableStreamDefaultReader<AnyMessage>;
   readonly inside: ReadableStreamDefaultReader<AnyMessage>;
-  readonly rated: Rated;
+  readonly limited: RateLimitedStream;
 }
 
-/** Both ends of a stream that lets `allowed` changes through. */
+/** Both ends of a stream that admits `allowed` changes. */
 function ends(allowed: number): Ends {
   const [inward, outward] = [new TransformStream<AnyMessage>(), new TransformStream<AnyMessage>()];
   const stream: Stream = { readable: inward.readable, writable: outward.writable };
   let taken = 0;
-  const limited = rated(stream, () => {
+  const limited = limitRate(stream, () => {
     taken += 1;
-    return taken > allowed ? tooFast : undefined;
+    return taken > allowed ? rateLimited : undefined;
   });
   return {
-    ...{ input: inward.writable.getWriter(), output: outward.readable.getReader(), rated: limited },
+    ...{ input: inward.writable.getWriter(), output: outward.readable.getReader(), limited },
     inside: limited.stream.readable.getReader(),
   };
 }
 
 const request = (id: number, method: string): AnyMessage => ({ jsonrpc: "2.0", id, method, params: {} });
 
-describe("what is never held back", () => {
+describe("exempt from the rate limit is", () => {
   test.each([
     ["a request to stop one call", request(1, "_belay/tool_call/cancel")],
-    ["the same under its other name", request(1, "session/cancel_tool_call")],
-    ["the same in the second version", request(1, "tool_call/cancel")],
+    ["the same request under its other name", request(1, "session/cancel_tool_call")],
+    ["the same request in version 2", request(1, "tool_call/cancel")],
     ["closing a session", request(1, "session/close")],
-    ["ending a session", request(1, "session/delete")],
+    ["deleting a session", request(1, "session/delete")],
     ["a cancel", { jsonrpc: "2.0", method: "session/cancel", params: { sessionId: "ses_a" } }],
-    ["taking a request back", { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: 1 } }],
-    ["looking", request(1, "session/list")],
+    ["withdrawing a request", { jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: 1 } }],
+    ["listing sessions", request(1, "session/list")],
   ] satisfies readonly (readonly [string, AnyMessage])[])("%s", async (_, message) => {
     const { input, inside } = ends(0);
     void input.write(message);
@@ -47,9 +47,9 @@ describe("what is never held back", () => {
   });
 });
 
-describe("what is counted", () => {
+describe("the rate limit", () => {
   test.each(["session/prompt", "session/new", "session/load", "_session/steering", "something/else"])(
-    "%s",
+    "counts %s",
     async (method) => {
       const { input, inside, output } = ends(1);
       void input.write(request(1, method));
@@ -61,8 +61,8 @@ describe("what is counted", () => {
     },
   );
 
-  test("an answer to what was asked comes through, once; one to anything else does not", async () => {
-    const { input, inside, output, rated: limited } = ends(0);
+  test("passes a response to a request of the server once, and discards any other response", async () => {
+    const { input, inside, output, limited } = ends(0);
     const writer = limited.stream.writable.getWriter();
     void writer.write(request(7, "session/request_permission"));
     await output.read();
@@ -73,7 +73,7 @@ describe("what is counted", () => {
     await expect(inside.read()).resolves.toMatchObject({ value: { id: 1, method: "session/list" } });
   });
 
-  test("a refusal is told, and what comes behind it comes through", async () => {
+  test("answers a refused request and passes the messages after it", async () => {
     const { input, inside, output } = ends(0);
     const stop: AnyMessage = { jsonrpc: "2.0", method: "session/cancel", params: { sessionId: "ses_a" } };
     void input.write(request(1, "session/prompt"));
@@ -84,21 +84,21 @@ describe("what is counted", () => {
   });
 });
 
-describe("the ends of it", () => {
-  test("an input that ends, ends here", async () => {
+describe("a rate-limited stream", () => {
+  test("ends when its input ends", async () => {
     const { input, inside } = ends(0);
     void input.close();
     await expect(inside.read()).resolves.toMatchObject({ done: true });
   });
 
-  test("an input that breaks, breaks here", async () => {
+  test("fails when its input fails", async () => {
     const { input, inside } = ends(0);
     void input.abort(new Error("gone"));
     await expect(inside.read()).rejects.toThrow("gone");
   });
 
-  test("ended from outside, nothing more comes in", async () => {
-    const { input, inside, rated: limited } = ends(9);
+  test("that was ended delivers nothing more", async () => {
+    const { input, inside, limited } = ends(9);
     const next = inside.read();
     limited.end();
     limited.end();
@@ -106,17 +106,17 @@ describe("the ends of it", () => {
     await expect(next).resolves.toMatchObject({ done: true });
   });
 
-  test("it is quiet once what was said has been taken", async () => {
-    const { output, rated: limited } = ends(9);
+  test("is flushed once all written messages were read", async () => {
+    const { output, limited } = ends(9);
     const writer = limited.stream.writable.getWriter();
     void writer.write(request(1, "a"));
     void writer.write(request(2, "b"));
-    let quiet = false;
-    const done = limited.quiet().then(() => {
-      quiet = true;
+    let isFlushed = false;
+    const done = limited.flushed().then(() => {
+      isFlushed = true;
     });
     await output.read();
-    expect(quiet).toBe(false);
+    expect(isFlushed).toBe(false);
     await output.read();
     await done;
   });

@@ -1,9 +1,9 @@
-// A WebSocket as the SDK is given it: text only, alive, and let go when it is not.
+// The WebSocket that the SDK uses: text messages only, with pings, and closed when the client is dead.
 //
 // Invariants
-// 1. Once it is cut, nothing that comes in on it reaches anybody.
-// 2. It ends within a bound of being closed, whether or not the other side plays along.
-// 3. One that says nothing at first, or gives no sign of life later, is ended.
+// 1. After `cut`, no message is delivered.
+// 2. After `close`, it ends within a timeout, even if the client does not cooperate.
+// 3. A client that sends no first message, or answers no ping, is disconnected.
 import { isUnparsable } from "../../core/json-depth.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ACP_GREETING_MS, ACP_PING_MS, ACP_UNREAD_BYTES_MAX, ACP_WAITING_BYTES_MAX, DRAIN_MS } from "../limits.ts";
@@ -11,7 +11,7 @@ import type { MessageSocket } from "../transport/http-exchange.ts";
 
 type Listener = (...given: unknown[]) => void;
 
-/** Why it is closed, in the numbers of RFC 6455 and a word of ours. */
+/** A close code of RFC 6455 and Belay's reason. */
 export interface CloseReason {
   readonly code: number;
   readonly reason: string;
@@ -25,8 +25,8 @@ export const CLOSE_REASONS = {
   nested: { code: 1007, reason: "nested too deeply" },
 } as const satisfies Readonly<Record<string, CloseReason>>;
 
-/** The SDK has one bound for what waits in either direction; we have two, and say so by a constant more of the one. */
-const HEAD_START_BYTES = ACP_WAITING_BYTES_MAX - ACP_UNREAD_BYTES_MAX;
+/** The SDK has one limit for both directions, Belay has two: this constant is added to the buffered output. */
+const OUTPUT_OFFSET_BYTES = ACP_WAITING_BYTES_MAX - ACP_UNREAD_BYTES_MAX;
 
 export class AcpSocket {
   /** Resolves when it has ended on both sides. */
@@ -35,10 +35,10 @@ export class AcpSocket {
   readonly #clock: Clock;
   readonly #listeners = new Map<string, Set<Listener>>();
   #closeReason: CloseReason | undefined;
-  #cut = false;
-  #heard = false;
-  #greeted = false;
-  #dispose: () => void;
+  #isCut = false;
+  #isAlive = false;
+  #isGreeted = false;
+  #cancelPing: () => void;
   #cancelEnd: (() => void) | undefined;
 
   constructor(socket: MessageSocket, clock: Clock) {
@@ -46,16 +46,16 @@ export class AcpSocket {
     this.closed = promise;
     this.#socket = socket;
     this.#clock = clock;
-    this.#dispose = clock.after(ACP_GREETING_MS, () => this.#awaitGreeting(), "idle");
-    socket.on("message", (data, isBinary) => this.#arrive(data, isBinary));
+    this.#cancelPing = clock.after(ACP_GREETING_MS, () => this.#checkGreeting(), "idle");
+    socket.on("message", (data, isBinary) => this.#receive(data, isBinary));
     socket.on("pong", () => {
-      this.#heard = true;
+      this.#isAlive = true;
     });
-    socket.on("error", (error) => this.#tell("error", error));
+    socket.on("error", (error) => this.#emit("error", error));
     socket.on("close", () => {
-      this.#dispose();
+      this.#cancelPing();
       this.#cancelEnd?.();
-      this.#tell("close");
+      this.#emit("close");
       resolve();
     });
   }
@@ -64,23 +64,23 @@ export class AcpSocket {
     return this.#socket.readyState;
   }
 
-  /** Whether anything was ever said on it. */
+  /** Whether a message was ever received. */
   get isGreeted(): boolean {
-    return this.#greeted;
+    return this.#isGreeted;
   }
 
   get bufferedAmount(): number {
-    return this.#socket.bufferedAmount + HEAD_START_BYTES;
+    return this.#socket.bufferedAmount + OUTPUT_OFFSET_BYTES;
   }
 
   send(text: string): void {
     this.#socket.send(text);
   }
 
-  /** After what is on its way. */
+  /** Closes it after the buffered messages. */
   close(code?: number, reason?: string): void {
-    const said = this.#closeReason ?? { code, reason };
-    this.#socket.close(said.code, said.reason);
+    const used = this.#closeReason ?? { code, reason };
+    this.#socket.close(used.code, used.reason);
     this.#cancelEnd ??= this.#clock.after(DRAIN_MS, () => this.#socket.terminate(), "idle");
   }
 
@@ -95,48 +95,48 @@ export class AcpSocket {
     return this;
   }
 
-  /** How it will have been closed, by whomever. */
-  partWith(parting: CloseReason): void {
-    this.#closeReason ??= parting;
+  /** Sets the reason for a close, whichever side initiates it. The first reason wins. */
+  setCloseReason(reason: CloseReason): void {
+    this.#closeReason ??= reason;
   }
 
-  /** At once: for whoever uses it, it has ended already. */
-  cut(parting: CloseReason): void {
-    if (this.#cut) return;
-    this.partWith(parting);
+  /** Closes it immediately: its listeners get `close` and nothing more. */
+  cut(reason: CloseReason): void {
+    if (this.#isCut) return;
+    this.setCloseReason(reason);
     this.close();
-    this.#tell("close");
-    this.#cut = true;
+    this.#emit("close");
+    this.#isCut = true;
   }
 
-  #arrive(data: unknown, isBinary: boolean): void {
-    this.#heard = true;
-    this.#greeted = true;
+  #receive(data: unknown, isBinary: boolean): void {
+    this.#isAlive = true;
+    this.#isGreeted = true;
     if (isBinary) this.cut(CLOSE_REASONS.binary);
     else if (isUnparsable(String(data))) this.cut(CLOSE_REASONS.nested);
-    else this.#tell("message", data, false);
+    else this.#emit("message", data, false);
   }
 
-  #awaitGreeting(): void {
-    if (!this.#greeted) this.cut(CLOSE_REASONS.silent);
+  #checkGreeting(): void {
+    if (!this.#isGreeted) this.cut(CLOSE_REASONS.silent);
     else this.#ping();
   }
 
   #ping(): void {
-    this.#heard = false;
+    this.#isAlive = false;
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
-    this.#dispose = this.#clock.after(
+    this.#cancelPing = this.#clock.after(
       ACP_PING_MS,
       () => {
-        if (this.#heard) this.#ping();
+        if (this.#isAlive) this.#ping();
         else this.#socket.terminate();
       },
       "idle",
     );
   }
 
-  #tell(type: string, ...given: unknown[]): void {
-    if (this.#cut) return;
+  #emit(type: string, ...given: unknown[]): void {
+    if (this.#isCut) return;
     for (const listener of [...(this.#listeners.get(type) ?? [])]) listener(...given);
   }
 }

@@ -1,4 +1,4 @@
-// A request that is not let through: the error its sender sees, with the status and headers that go with it.
+// The response to a request that is denied or fails: the error, with its status and headers.
 import { type ControlCode, ControlError } from "../../core/errors.ts";
 import type { HttpAnswer } from "../transport/http-exchange.ts";
 
@@ -7,10 +7,10 @@ export interface DenialOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer whose body is there, all of it. */
+/** A response with a complete body. */
 export type ErrorAnswer = HttpAnswer & { readonly body: string };
 
-/** May be returned, or thrown from where nothing can be returned (a body that is too large). */
+/** A denied request. It may be returned, or thrown where nothing can be returned (a body that is too large). */
 export class Denial extends ControlError {
   readonly status: number;
   /** `retry-after`, `www-authenticate` and the like. */
@@ -22,13 +22,13 @@ export class Denial extends ControlError {
     this.headers = options.headers ?? {};
   }
 
-  /** As it goes out. */
+  /** The response to send. */
   answer(requestId: string): ErrorAnswer {
     return errorAnswer(this, { status: this.status, headers: this.headers, requestId });
   }
 }
 
-/** The one shape of every error. No stack and no path: `error` was made for people to see, its cause was not. */
+/** Encodes any error. It includes no stack, no path and no cause: only `error` itself is meant for clients. */
 export function errorAnswer(
   error: ControlError,
   {

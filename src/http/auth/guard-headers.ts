@@ -1,18 +1,18 @@
-// What the guard reads out of a request: a token, whether its body is JSON, and whether a secret is in its address.
+// What the guard reads from a request: the token, whether the body is JSON, and whether the URL contains a secret.
 
 import { AUTHORIZATION_CHARS_MAX } from "../limits.ts";
 import type { HttpRequest } from "../transport/http-exchange.ts";
 
-/** The token of `Authorization: Bearer …`. Two such headers arrive with a comma between them, and are none. */
+/** The token of `Authorization: Bearer …`. Two such headers arrive joined by a comma and are not a valid token. */
 export function bearerOf(header: string): string | undefined {
   if (header.length > AUTHORIZATION_CHARS_MAX) return undefined;
   return /^bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header)?.[1];
 }
 
-/** A WebSocket's subprotocol that is a token. Pages cannot set headers on one, and an address is no place for it. */
+/** Prefix of a WebSocket subprotocol with a token: pages cannot set headers, and tokens must not be in a URL. */
 const BEARER_PROTOCOL = "belay.bearer.";
 
-/** The `Authorization` of a request. One who sends a token in two places sends two, which are none. */
+/** The `Authorization` of a request. A token in a header and a subprotocol makes two tokens, which are not valid. */
 export function authorizationOf(request: HttpRequest): string | undefined {
   const header = request.header("authorization");
   const tokens = request.upgrade === undefined ? [] : protocolsOf(request).filter(isBearer);
@@ -27,8 +27,8 @@ const protocolsOf = (request: HttpRequest): readonly string[] =>
   (request.header("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim());
 
 /**
- * A page can make a browser send a form or plain text to anybody, but not JSON without having asked first. So a
- * mutation is JSON and says so. A DELETE has no such form, and needs none if it has no body.
+ * Whether the request declares a JSON body. Mutations must, against CSRF: a page can make a browser send a form or
+ * plain text to any server, but JSON only after a preflight. A DELETE without a body is exempt: forms cannot send it.
  */
 export function isJson(request: HttpRequest): boolean {
   const type = request.header("content-type");
@@ -37,8 +37,8 @@ export function isJson(request: HttpRequest): boolean {
 }
 
 /**
- * Whether the headers say that there is no body. A length nobody can read counts as one: whoever reads the body will
- * refuse it. A type without a length announces a body.
+ * Whether the headers declare that there is no body. An invalid length counts as a body, which is refused when it is
+ * read. A content type without a length declares a body.
  */
 export function hasNoBody(request: HttpRequest): boolean {
   if (request.header("transfer-encoding") !== undefined) return false;
@@ -48,7 +48,7 @@ export function hasNoBody(request: HttpRequest): boolean {
 
 const SECRETS: ReadonlySet<string> = new Set(["token", "access_token", "auth_token", "api_key", "authorization"]);
 
-/** The name of a query parameter that says it is a secret, however it is spelled. Never its value. */
+/** The name of a query parameter that holds a secret, in any case. Never its value. */
 export function namedSecret(query: URLSearchParams): string | undefined {
   for (const name of query.keys()) if (SECRETS.has(name.toLowerCase())) return name.toLowerCase();
   return undefined;

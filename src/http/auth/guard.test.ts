@@ -3,19 +3,19 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type ManualClock, manualClock } from "../../testing/manual-clock.ts";
 import { MUTATIONS_BURST, STREAMS_PER_TOKEN_MAX, TOKEN_FAILURES_MAX } from "../limits.ts";
 import type { Actor, HttpRequest, TokenScope } from "../transport/http-exchange.ts";
-import { type Admission, Guard, type Needs } from "./guard.ts";
+import { type Admission, Guard, type Requirements } from "./guard.ts";
 import { Denial } from "./guard-denial.ts";
 import { bearerOf } from "./guard-headers.ts";
 
-interface Asked {
+interface TestRequest {
   readonly method?: string;
   readonly query?: string;
   readonly via?: "tcp" | "socket" | "fetch";
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request as it comes from a program on this machine. `-` removes a header. */
-function request({ method = "GET", query = "", via = "tcp", headers = {} }: Asked = {}): HttpRequest {
+/** A request of a program on this machine. The value `-` removes a header. */
+function request({ method = "GET", query = "", via = "tcp", headers = {} }: TestRequest = {}): HttpRequest {
   const all: Record<string, string> = { host: "127.0.0.1:7777", ...headers };
   return {
     id: "req_1",
@@ -46,9 +46,9 @@ const verify = (secret: string): Actor | undefined => new Map(Object.entries(ACT
 
 const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
 const json = { "content-type": "application/json" };
-const READ: Needs = { scope: "read", mutation: false };
-const PROMPT: Needs = { scope: "prompt", mutation: true };
-const CANCEL: Needs = { scope: "cancel", mutation: true, stop: true };
+const READ: Requirements = { scope: "read", mutation: false };
+const PROMPT: Requirements = { scope: "prompt", mutation: true };
+const CANCEL: Requirements = { scope: "cancel", mutation: true, stop: true };
 
 let clock: ManualClock;
 let guard: Guard;
@@ -63,9 +63,9 @@ beforeEach(() => {
   guard.serves({ scheme: "http", port: 7777 });
 });
 
-const denial = (said: { readonly kind: string } | Admission): Denial => {
-  if ("denial" in said && said.denial instanceof Denial) return said.denial;
-  throw new Error(`It was not denied but ${said.kind}.`);
+const denial = (result: { readonly kind: string } | Admission): Denial => {
+  if ("denial" in result && result.denial instanceof Denial) return result.denial;
+  throw new Error(`It was not denied but ${result.kind}.`);
 };
 
 describe("before the route is known", () => {
@@ -80,19 +80,19 @@ describe("before the route is known", () => {
     },
   );
 
-  test("the Host is looked at first: what else is wrong is not told to strangers", () => {
+  test("the Host is checked first: the denial reveals no other problem", () => {
     const headers = { host: "evil.com", origin: "null", "sec-fetch-site": "cross-site" };
     expect(denial(guard.front(request({ headers, query: "token=x" }))).status).toBe(421);
   });
 
   test.each([{ origin: "https://evil.com" }, { origin: "null" }, { "sec-fetch-site": "cross-site" }])(
-    "a page that sends %j may not ask",
+    "a page that sends %j is denied",
     (headers) => {
       expect(denial(guard.front(request({ headers })))).toMatchObject({ status: 403, code: "forbidden", headers: {} });
     },
   );
 
-  test("a configured origin may read the answer; nobody else is told of any", () => {
+  test("a configured origin may read the response, and responses to others do not reveal it", () => {
     const passed = guard.front(request({ headers: { origin: "https://console.example.com" } }));
     expect(passed).toMatchObject({
       kind: "passed",
@@ -108,7 +108,7 @@ describe("before the route is known", () => {
   const preflight = (headers: Readonly<Record<string, string>>) =>
     guard.front(request({ method: "OPTIONS", headers: { "access-control-request-method": "POST", ...headers } }));
 
-  test("a preflight is answered for a configured origin, and has no token to show", () => {
+  test("a preflight of a configured origin is answered without a token", () => {
     expect(preflight({ origin: "https://console.example.com", "sec-fetch-site": "cross-site" })).toMatchObject({
       kind: "answered",
       answer: {
@@ -122,7 +122,7 @@ describe("before the route is known", () => {
     });
   });
 
-  test("a preflight of anybody else is refused, and so is one that wants into the private network", () => {
+  test("a preflight of any other origin is denied, and so is one for private network access", () => {
     expect(denial(preflight({ origin: "https://evil.com" })).status).toBe(403);
     expect(denial(preflight({ origin: "http://127.0.0.1:7777" })).status).toBe(403);
     expect(denial(preflight({})).status).toBe(403);
@@ -130,13 +130,13 @@ describe("before the route is known", () => {
     expect(denial(preflight(headers)).status).toBe(403);
   });
 
-  test("a plain OPTIONS is told the methods, and reaches no route", () => {
-    const said = guard.front(request({ method: "OPTIONS" }));
-    expect(said).toMatchObject({ kind: "answered", answer: { status: 204 } });
+  test("a plain OPTIONS returns the methods and reaches no route", () => {
+    const result = guard.front(request({ method: "OPTIONS" }));
+    expect(result).toMatchObject({ kind: "answered", answer: { status: 204 } });
   });
 
   test.each(["token=belay_abc", "after=1&access_token=belay_abc", "ToKeN=belay_abc", "%74oken=belay_abc"])(
-    "a token in the query is refused with a hint that does not repeat it: %s",
+    "a token in the query is denied with a hint that does not repeat it: %s",
     (query) => {
       const refused = denial(guard.front(request({ query })));
       expect(refused).toMatchObject({ status: 400, code: "invalid", hint: expect.stringContaining("Authorization") });
@@ -146,7 +146,7 @@ describe("before the route is known", () => {
 });
 
 describe("once the route is known", () => {
-  test("without a token nobody passes over TCP or in a framework, and is told how", () => {
+  test("a request without a token over TCP or in a framework is denied with a hint", () => {
     for (const via of ["tcp", "fetch"] as const) {
       const refused = denial(guard.admit(request({ via }), READ));
       expect(refused).toMatchObject({ status: 401, code: "unauthenticated" });
@@ -154,8 +154,10 @@ describe("once the route is known", () => {
     }
   });
 
-  test("whoever may open the private socket is at home; a token that is sent counts all the same", () => {
-    expect(guard.admit(request({ via: "socket" }), { scope: "admin", mutation: false, house: true })).toMatchObject({
+  test("the private socket needs no token, but a token that is sent is verified", () => {
+    expect(
+      guard.admit(request({ via: "socket" }), { scope: "admin", mutation: false, serverWide: true }),
+    ).toMatchObject({
       kind: "admitted",
       actor: { name: "local", tenant: undefined },
     });
@@ -164,12 +166,12 @@ describe("once the route is known", () => {
     expect(denial(guard.admit(request({ via: "socket", headers: bearer("nobody") }), READ)).status).toBe(401);
   });
 
-  test("a public route needs no token, and whoever takes it may do nothing else", () => {
-    const said = guard.admit(request({ headers: bearer("wrong") }), { scope: "public", mutation: false });
-    expect(said).toMatchObject({ kind: "admitted", actor: { scopes: new Set(), tenant: "-" } });
+  test("a public route needs no token, and its actor has no scopes", () => {
+    const admission = guard.admit(request({ headers: bearer("wrong") }), { scope: "public", mutation: false });
+    expect(admission).toMatchObject({ kind: "admitted", actor: { scopes: new Set(), tenant: "-" } });
   });
 
-  test("a scope is needed, admin has them all, and the refusal names the actor for the audit trail", () => {
+  test("the scope is required, admin includes all, and the denial has the actor for the audit trail", () => {
     expect(guard.admit(request({ headers: bearer("reader") }), READ)).toMatchObject({ kind: "admitted" });
     expect(guard.admit(request({ headers: { ...bearer("admin"), ...json } }), PROMPT)).toMatchObject({
       kind: "admitted",
@@ -178,16 +180,16 @@ describe("once the route is known", () => {
     expect(refused).toMatchObject({ kind: "denied", actor: { name: "reader" }, denial: { status: 403 } });
   });
 
-  test("what concerns the house is not for tenants", () => {
-    const needs: Needs = { scope: "read", mutation: false, house: true };
-    expect(denial(guard.admit(request({ headers: bearer("acme") }), needs)).status).toBe(403);
-    expect(guard.admit(request({ headers: bearer("reader") }), needs)).toMatchObject({ kind: "admitted" });
+  test("server-wide routes are denied to tenants", () => {
+    const requirements: Requirements = { scope: "read", mutation: false, serverWide: true };
+    expect(denial(guard.admit(request({ headers: bearer("acme") }), requirements)).status).toBe(403);
+    expect(guard.admit(request({ headers: bearer("reader") }), requirements)).toMatchObject({ kind: "admitted" });
   });
 
   test.each([
     ...["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"],
     ...["text/plain; application/json", "application/json, text/plain", "text/json", ""],
-  ])("a mutation of type %j is refused", (type) => {
+  ])("a mutation with the content type %j is denied", (type) => {
     const headers = { ...bearer("writer"), "content-type": type };
     expect(denial(guard.admit(request({ method: "POST", headers }), CANCEL))).toMatchObject({
       status: 415,
@@ -196,14 +198,14 @@ describe("once the route is known", () => {
   });
 
   test.each(["application/json", "application/json; charset=utf-8", "Application/JSON ;charset=utf-8"])(
-    "a mutation of type %j passes",
+    "a mutation with the content type %j is admitted",
     (type) => {
       const headers = { ...bearer("writer"), "content-type": type };
       expect(guard.admit(request({ method: "POST", headers }), CANCEL)).toMatchObject({ kind: "admitted" });
     },
   );
 
-  test("a DELETE needs a type only if it has a body", () => {
+  test("a DELETE needs a content type only if it has a body", () => {
     const ask = (headers: Readonly<Record<string, string>>) =>
       guard.admit(request({ method: "DELETE", headers: { ...bearer("writer"), ...headers } }), CANCEL);
     expect(ask({})).toMatchObject({ kind: "admitted" });
@@ -213,9 +215,9 @@ describe("once the route is known", () => {
   });
 });
 
-test("G7: a stop without a body needs no type; anything else does", () => {
-  const ask = (needs: Needs, headers: Readonly<Record<string, string>>) =>
-    guard.admit(request({ method: "POST", headers: { ...bearer("writer"), ...headers } }), needs);
+test("G7: a stop without a body needs no content type; any other mutation does", () => {
+  const ask = (requirements: Requirements, headers: Readonly<Record<string, string>>) =>
+    guard.admit(request({ method: "POST", headers: { ...bearer("writer"), ...headers } }), requirements);
   const form = { "content-type": "application/x-www-form-urlencoded" };
   for (const headers of [{}, { "content-length": "0" }, { ...form, "content-length": "0" }]) {
     expect(ask(CANCEL, headers)).toMatchObject({ kind: "admitted" });
@@ -232,7 +234,7 @@ describe("the lockout", () => {
     for (let n = 0; n < TOKEN_FAILURES_MAX; n += 1) expect(denial(guess()).status).toBe(401);
   };
 
-  test("after ten wrong tokens guesses are told to wait, for as long as it takes and no longer", async () => {
+  test("after ten wrong tokens delays guesses, until it is over and no longer", async () => {
     lockIn();
     expect(denial(guess())).toMatchObject({ status: 429, code: "unauthenticated", headers: { "retry-after": "60" } });
     await clock.advance(59_000);
@@ -241,7 +243,7 @@ describe("the lockout", () => {
     expect(denial(guess()).status).toBe(401);
   });
 
-  test("a stranger cannot keep the owner from stopping: a valid token passes during a lockout", () => {
+  test("does not keep a valid token from stopping", () => {
     lockIn();
     expect(denial(guess()).status).toBe(429);
     const headers = { ...bearer("writer"), ...json };
@@ -249,30 +251,30 @@ describe("the lockout", () => {
     expect(guard.admit(request({ via: "socket" }), READ)).toMatchObject({ kind: "admitted" });
   });
 
-  test("wrong tokens that come slowly are people, not programs", async () => {
+  test("is not triggered by wrong tokens that arrive slowly", async () => {
     for (let n = 0; n < 50; n += 1) {
       expect(denial(guess()).status).toBe(401);
       await clock.advance(7_000);
     }
   });
 
-  test("not sending a token is no guess", () => {
+  test("is not triggered by requests without a token", () => {
     for (let n = 0; n < 50; n += 1) expect(denial(guard.admit(request(), READ)).status).toBe(401);
     expect(denial(guess()).status).toBe(401);
   });
 
-  test("a wall clock that is set does not end it", { meta: { id: "G34/lockout-ignores-wall-clock" } }, () => {
+  test("does not end when the wall clock is set", { meta: { id: "G34/lockout-ignores-wall-clock" } }, () => {
     lockIn();
     clock.jump(3_600_000);
     expect(denial(guess()).status).toBe(429);
   });
 });
 
-describe("how much one token may", () => {
-  const ask = (name: string, needs: Needs) =>
-    guard.admit(request({ method: "POST", headers: { ...bearer(name), ...json } }), needs);
+describe("the limits of one token", () => {
+  const ask = (name: string, requirements: Requirements) =>
+    guard.admit(request({ method: "POST", headers: { ...bearer(name), ...json } }), requirements);
 
-  test("mutations beyond the burst are told to wait; cancels and other tokens are not", async () => {
+  test("mutations beyond the burst get Retry-After; cancels and other tokens are not limited", async () => {
     for (let n = 0; n < MUTATIONS_BURST; n += 1) expect(ask("writer", PROMPT).kind).toBe("admitted");
     expect(denial(ask("writer", PROMPT))).toMatchObject({
       status: 429,
@@ -286,14 +288,14 @@ describe("how much one token may", () => {
     expect(ask("writer", PROMPT).kind).toBe("denied");
   });
 
-  test("a refused mutation takes nothing from the bucket", () => {
+  test("a denied mutation takes nothing from the bucket", () => {
     for (let n = 0; n < 100; n += 1) {
       expect(guard.admit(request({ method: "POST", headers: bearer("writer") }), PROMPT).kind).toBe("denied");
     }
     expect(ask("writer", PROMPT).kind).toBe("admitted");
   });
 
-  test("streams are counted for each token, and one that ended makes room once", () => {
+  test("streams are counted for each token, and a stream that ended is released once", () => {
     const [reader, acme] = [ACTORS.reader, ACTORS.acme];
     const passes = Array.from({ length: STREAMS_PER_TOKEN_MAX }, () => guard.stream(reader));
     expect(passes.every(({ kind }) => kind === "opened")).toBe(true);
@@ -310,7 +312,7 @@ describe("how much one token may", () => {
 });
 
 describe("the Authorization header", () => {
-  test.each(["Bearer abc", "bearer abc", "BEARER  abc=="])("%j has a token", (header) => {
+  test.each(["Bearer abc", "bearer abc", "BEARER  abc=="])("%j contains a token", (header) => {
     expect(bearerOf(header)).toMatch(/^abc/);
   });
 
@@ -331,7 +333,7 @@ describe("the Authorization header", () => {
     expect(bearerOf(header)).toBeUndefined();
   });
 
-  test("15,000 inventions admit nobody and break nothing", () => {
+  test("15,000 random headers admit no request and throw nothing", () => {
     const piece = fc.constantFrom("Bearer", "bearer", " ", "reader ", ",", "=", "\t", "Basic", "\u0000", "reade", "é");
     const text = fc.oneof(
       fc.string({ maxLength: 60 }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { checkedActor } from "./host-tokens.ts";
 
-test("G35: the scopes of an actor are a list or a set", () => {
+test("G35: the scopes of an actor can be a list or a set", () => {
   const found = { name: "ann", scopes: new Set(["read", "cancel"]), tenant: undefined };
   expect(checkedActor({ name: "ann", scopes: ["read", "cancel"] })).toEqual(found);
   expect(checkedActor({ name: "ann", scopes: new Set(["read", "cancel"]) })).toEqual(found);

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Hosts, parseAuthority } from "./host.ts";
 
-describe("what a Host header says", () => {
+describe("a Host header", () => {
   test.each([
     ["127.0.0.1:7777", { name: "127.0.0.1", port: 7777 }],
     ["LOCALHOST", { name: "localhost", port: undefined }],
     ["[::1]:80", { name: "[::1]", port: 80 }],
     ["belay.example.com", { name: "belay.example.com", port: undefined }],
-  ])("%s is understood", (text, authority) => {
+  ])("%s is parsed", (text, authority) => {
     expect(parseAuthority(text)).toEqual(authority);
   });
 
@@ -17,11 +17,11 @@ describe("what a Host header says", () => {
     ...["localhost:80:80", "a b", "user@localhost", "localhost/", "localhost?", "localhost#", "127.0.0.1, evil.com"],
     ...["::1", "[::1", "::1]", "[::1]evil", "[::1].evil.com", "-a", "a-", "a..b", "localhost\t", " localhost"],
     ...["loca\u212Ahost", "localhost:\u0661", "http://localhost", "localhost:80@evil.com", "[fe80::1%25eth0]"],
-  ])("%j is odd, and nobody", (text) => {
+  ])("%j is invalid", (text) => {
     expect(parseAuthority(text)).toBeUndefined();
   });
 
-  test("15,000 inventions neither break it nor get more out of it than they put in", () => {
+  test("of 15,000 random texts is invalid, or parsed into exactly its name and port", () => {
     const piece = fc.constantFrom(
       "localhost",
       "127.0.0.1",
@@ -51,7 +51,7 @@ describe("what a Host header says", () => {
   });
 });
 
-describe("whose name that is", () => {
+describe("the names of a server", () => {
   const hosts = new Hosts(["belay.example.com", "proxy.example.com:8443", "localhost:9000"]);
   hosts.serves({ scheme: "http", port: 7777 });
 
@@ -64,7 +64,7 @@ describe("whose name that is", () => {
     ["belay.example.com:7777", "http://belay.example.com:7777"],
     ["proxy.example.com:8443", "http://proxy.example.com:8443"],
     ["localhost:9000", "http://localhost:9000"],
-  ])("%s is ours over TCP", (host, origin) => {
+  ])("include %s over TCP", (host, origin) => {
     expect(hosts.originOf(host, "tcp")).toBe(origin);
   });
 
@@ -74,15 +74,15 @@ describe("whose name that is", () => {
     ...["evil.com:7777", "127.0.0.1.evil.com:7777", "localhost.evil.com:7777", "evil.com.localhost:7777"],
     ...["xbelay.example.com", "belay.example.com.evil.com", "belay.example.com:7778", "proxy.example.com"],
     ...["proxy.example.com:7777", "127.0.0.1:7777, evil.com", "evil.com@127.0.0.1:7777"],
-  ])("%s is not", (host) => {
+  ])("do not include %s", (host) => {
     expect(hosts.originOf(host, "tcp")).toBeUndefined();
   });
 
-  test("no header is nobody's name, however it came", () => {
+  test("do not include a missing header, on any transport", () => {
     for (const via of ["tcp", "socket", "fetch"] as const) expect(hosts.originOf(undefined, via)).toBeUndefined();
   });
 
-  test("behind a socket or in a framework any port will do, but not any name", () => {
+  test("behind a socket or in a framework match with any port, but other names do not", () => {
     for (const via of ["socket", "fetch"] as const) {
       expect(hosts.originOf("localhost", via)).toBe("http://localhost");
       expect(hosts.originOf("127.0.0.1:3000", via)).toBe("http://127.0.0.1:3000");
@@ -92,11 +92,11 @@ describe("whose name that is", () => {
     }
   });
 
-  test("before a port is served nobody is at home on TCP", () => {
+  test("are empty over TCP before a port is served", () => {
     expect(new Hosts(["belay.example.com"]).originOf("belay.example.com", "tcp")).toBeUndefined();
   });
 
-  test("on port 80 the port goes without saying, and the origin leaves it out", () => {
+  test("on port 80 match without a port, and the origin has none", () => {
     const plain = new Hosts([]);
     plain.serves({ scheme: "http", port: 80 });
     expect(plain.originOf("localhost", "tcp")).toBe("http://localhost");
@@ -104,7 +104,7 @@ describe("whose name that is", () => {
     expect(plain.originOf("localhost:443", "tcp")).toBeUndefined();
   });
 
-  test("a name that is none is refused when it is configured", () => {
+  test("are refused in the configuration if they are not host names", () => {
     for (const name of ["*", "*.example.com", "https://belay.example.com", "belay.example.com/", ""]) {
       expect(() => new Hosts([name])).toThrow(/not a host name/);
     }

@@ -1,17 +1,17 @@
-// The names this server answers to. A page on the web can make its own name point to 127.0.0.1; it cannot make the
-// browser send another name than its own. So whoever asks for a name that is not ours is refused before anything else.
+// The host names of this server, checked against DNS rebinding: a web page can make its own name resolve to 127.0.0.1,
+// but the browser still sends that name in `Host`. So requests for other names are denied before anything else.
 import { ControlError } from "../../core/errors.ts";
 import { HOST_CHARS_MAX } from "../limits.ts";
 
 export type Scheme = "http" | "https";
 
-/** What a `Host` header says: a name in lower case or an address, and the port if it is said. */
+/** A parsed `Host` header: a name in lower case or an IP address, and the port if there is one. */
 export interface Authority {
   readonly name: string;
   readonly port: number | undefined;
 }
 
-/** Where a listener is reached. */
+/** The scheme and port of a listener. */
 export interface Served {
   readonly scheme: Scheme;
   readonly port: number;
@@ -22,8 +22,8 @@ const ADDRESS_V6 = /^\[[0-9a-f:.]{2,45}\]$/;
 const LOOPBACK: ReadonlySet<string> = new Set(["127.0.0.1", "[::1]", "localhost"]);
 
 /**
- * Undefined for whatever a well-behaved client would not send: a dot at the end, a user, a path, spaces, two of them.
- * Other spellings of an address (`127.1`, `0x7f.1`, `[0:0::1]`) are names like any other, and not ours.
+ * Parses a `Host` header. Undefined for anything that a correct client does not send: a trailing dot, a user, a path,
+ * spaces, two values. Other spellings of an address (`127.1`, `0x7f.1`, `[0:0::1]`) are ordinary names, and not local.
  */
 export function parseAuthority(text: string): Authority | undefined {
   if (text.length === 0 || text.length > HOST_CHARS_MAX) return undefined;
@@ -41,25 +41,23 @@ function parsePort(digits: string): number | undefined {
   return port <= 65_535 ? port : undefined;
 }
 
-/** Some letters far from ASCII have an ASCII letter as their lower case; those must not turn into our name. */
+/** Only ASCII: some other letters have an ASCII letter as their lower case, and must not match a name. */
 const asciiLowerCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 export const defaultPort = (scheme: Scheme): number => (scheme === "https" ? 443 : 80);
 
-/** A name in the configuration: with a port it is met by that port only, else by the port we listen on, or none. */
+/** Parses a configured name. With a port it matches that port only, otherwise the port of the listener, or none. */
 export function configuredName(text: string): Authority {
   const authority = parseAuthority(text);
   if (authority !== undefined) return authority;
   throw new ControlError("invalid", `"${text.slice(0, HOST_CHARS_MAX)}" is not a host name this server can have.`, {
-    hint: 'Give a name or an address as it stands in an address bar: "belay.example.com", or with ":8443".',
+    hint: 'Use a host name or an IP address as in a URL: "belay.example.com", optionally with ":8443".',
   });
 }
 
 /**
- * The names of one server. Over TCP our own port has to be said too.
- *
- * Behind a private socket and inside somebody's framework we do not know the port people see, so any will do there:
- * what keeps rebinding out is the name.
+ * The names of one server. Over TCP the port must match, too. Behind a private socket and in a host's framework the
+ * public port is unknown, so any port matches: checking the name is enough against DNS rebinding.
  */
 export class Hosts {
   readonly #names: readonly Authority[];
@@ -69,45 +67,45 @@ export class Hosts {
     this.#names = names.map(configuredName);
   }
 
-  /** A listener was opened. Until then nobody is at home on TCP. */
+  /** Registers an open TCP listener. Before the first one, no name matches over TCP. */
   serves(served: Served): void {
     this.#served.push(served);
   }
 
-  /** The origin of whoever may be asked for by this name; undefined if that is not us. */
+  /** Returns the origin of this server under the name of a `Host` header, or undefined if it is another server's. */
   originOf(header: string | undefined, via: "tcp" | "socket" | "fetch"): string | undefined {
-    const asked = header === undefined ? undefined : parseAuthority(header);
-    if (asked === undefined) return undefined;
-    return via === "tcp" ? this.#overTcp(asked) : this.#elsewhere(asked);
+    const requested = header === undefined ? undefined : parseAuthority(header);
+    if (requested === undefined) return undefined;
+    return via === "tcp" ? this.#originOverTcp(requested) : this.#originElsewhere(requested);
   }
 
-  #overTcp(asked: Authority): string | undefined {
+  #originOverTcp(requested: Authority): string | undefined {
     for (const served of this.#served) {
-      const port = asked.port ?? defaultPort(served.scheme);
-      const ours = LOOPBACK.has(asked.name) && port === served.port;
-      if (ours || this.#configured(asked, served)) return origin(served.scheme, asked);
+      const port = requested.port ?? defaultPort(served.scheme);
+      const isLocal = LOOPBACK.has(requested.name) && port === served.port;
+      if (isLocal || this.#isConfigured(requested, served)) return origin(served.scheme, requested);
     }
     return undefined;
   }
 
-  /** A browser gets here through a proxy, with TLS, or on the machine itself, without. Anything else is configured. */
-  #elsewhere(asked: Authority): string | undefined {
-    if (LOOPBACK.has(asked.name)) return origin("http", asked);
+  /** A browser comes through a proxy with TLS, or from the same machine without. Any other name must be configured. */
+  #originElsewhere(requested: Authority): string | undefined {
+    if (LOOPBACK.has(requested.name)) return origin("http", requested);
     const known = this.#names.some(
-      ({ name, port }) => name === asked.name && (port === undefined || port === asked.port),
+      ({ name, port }) => name === requested.name && (port === undefined || port === requested.port),
     );
-    return known ? origin("https", asked) : undefined;
+    return known ? origin("https", requested) : undefined;
   }
 
-  #configured(asked: Authority, served: Served): boolean {
+  #isConfigured(requested: Authority, served: Served): boolean {
     return this.#names.some(({ name, port }) => {
-      if (name !== asked.name) return false;
-      if (port !== undefined) return port === (asked.port ?? defaultPort(served.scheme));
-      return asked.port === undefined || asked.port === served.port;
+      if (name !== requested.name) return false;
+      if (port !== undefined) return port === (requested.port ?? defaultPort(served.scheme));
+      return requested.port === undefined || requested.port === served.port;
     });
   }
 }
 
-/** As browsers write it: without the port that goes without saying. */
+/** Formats an origin as browsers do: without the default port. */
 const origin = (scheme: Scheme, { name, port }: Authority): string =>
   port === undefined || port === defaultPort(scheme) ? `${scheme}://${name}` : `${scheme}://${name}:${port}`;

@@ -1,24 +1,24 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { configuredOrigins, isOrigin, standingOf } from "./origin.ts";
+import { configuredOrigins, isOrigin, pageSource } from "./origin.ts";
 
 const OWN = "http://127.0.0.1:7777";
 const CONFIGURED = configuredOrigins(["https://console.example.com", "http://localhost:5173"]);
 
-const standing = (origin: string | undefined, fetchSite?: string) => standingOf({ origin, fetchSite }, OWN, CONFIGURED);
+const source = (origin: string | undefined, fetchSite?: string) => pageSource({ origin, fetchSite }, OWN, CONFIGURED);
 
-describe("where a page comes from", () => {
-  test("a program says nothing, and our own page says our own origin", () => {
-    expect(standing(undefined)).toBe("own");
-    expect(standing(OWN)).toBe("own");
-    expect(standing(OWN, "same-origin")).toBe("own");
-    expect(standing(undefined, "none")).toBe("own");
+describe("the source of a request", () => {
+  test("is `own` for a program, which sends no origin, and for the server's own page", () => {
+    expect(source(undefined)).toBe("own");
+    expect(source(OWN)).toBe("own");
+    expect(source(OWN, "same-origin")).toBe("own");
+    expect(source(undefined, "none")).toBe("own");
   });
 
-  test("a configured page may ask, although its browser calls it another site", () => {
-    expect(standing("https://console.example.com")).toBe("configured");
-    expect(standing("https://console.example.com", "cross-site")).toBe("configured");
-    expect(standing("http://localhost:5173", "same-site")).toBe("configured");
+  test("is `configured` for a configured origin, even if its browser reports another site", () => {
+    expect(source("https://console.example.com")).toBe("configured");
+    expect(source("https://console.example.com", "cross-site")).toBe("configured");
+    expect(source("http://localhost:5173", "same-site")).toBe("configured");
   });
 
   test.each([
@@ -34,16 +34,16 @@ describe("where a page comes from", () => {
     ...["https://console.example.com.evil.com", "https://evilconsole.example.com", "https://CONSOLE.example.com"],
     ...["https://console.example.com, http://127.0.0.1:7777", "http://127.0.0.1:7777, http://127.0.0.1:7777"],
     ...[" http://127.0.0.1:7777", "http://127.0.0.1:7777 ", "file://", "chrome-extension://abc"],
-  ])("%j is foreign", (origin) => {
-    expect(standing(origin)).toBe("foreign-origin");
-    expect(standing(origin, "same-origin")).toBe("foreign-origin");
+  ])("is foreign for the origin %j", (origin) => {
+    expect(source(origin)).toBe("foreign-origin");
+    expect(source(origin, "same-origin")).toBe("foreign-origin");
   });
 
   test.each(["cross-site", "same-site", "", "SAME-ORIGIN", "same-origin, cross-site", "anything"])(
-    "a request that %j has caused is foreign, even without an Origin",
+    "is foreign for Sec-Fetch-Site %j, even without an Origin",
     (fetchSite) => {
-      expect(standing(undefined, fetchSite)).toBe("foreign-site");
-      expect(standing(OWN, fetchSite)).toBe("foreign-site");
+      expect(source(undefined, fetchSite)).toBe("foreign-site");
+      expect(source(OWN, fetchSite)).toBe("foreign-site");
     },
   );
 });
@@ -58,11 +58,11 @@ describe("configured origins", () => {
       "https://u:p@a.example.com",
       "",
     ],
-  ])("%j is refused, because no browser sends it or everybody does", (origin) => {
+  ])("%j is refused, because no browser sends it or every sandboxed frame does", (origin) => {
     expect(() => configuredOrigins([origin])).toThrow(/not an origin/);
   });
 
-  test("10,000 inventions: none breaks it, and what passes has nothing but a scheme, a name and a port", () => {
+  test("of 10,000 random texts are refused, or have nothing but a scheme, a name and a port", () => {
     const piece = fc.constantFrom(
       "http",
       "https",

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { manualClock } from "../../testing/manual-clock.ts";
 import { TOKENS_MAX } from "../limits.ts";
-import { Rates } from "./rate.ts";
+import { RateLimits } from "./rate.ts";
 
-test("a bucket gives its burst at once, then as much as has come in since, and says how long to wait", () => {
+test("a bucket allows its burst at once, then its rate, and returns the time to wait", () => {
   const clock = manualClock();
-  const rates = new Rates(clock, { perSecond: 10, burst: 3 });
+  const rates = new RateLimits(clock, { perSecond: 10, burst: 3 });
   expect([1, 2, 3].map(() => rates.take("ci"))).toEqual([undefined, undefined, undefined]);
   expect(rates.take("ci")).toBe(100);
   clock.tick(50);
@@ -16,9 +16,9 @@ test("a bucket gives its burst at once, then as much as has come in since, and s
   expect([1, 2, 3, 4].map(() => rates.take("ci"))).toEqual([undefined, undefined, undefined, 100]);
 });
 
-test("names that have not asked for a while are forgotten, so revoked tokens do not pile up", () => {
+test("unused names are removed, so that revoked tokens do not accumulate", () => {
   const clock = manualClock();
-  const rates = new Rates(clock, { perSecond: 10, burst: 3 });
+  const rates = new RateLimits(clock, { perSecond: 10, burst: 3 });
   for (let n = 0; n < 10 * TOKENS_MAX; n += 1) {
     rates.take(`token-${n}`);
     clock.tick(100);

@@ -1,17 +1,20 @@
-// How often each token may change something, and how many streams it has open.
+// The limits of the guard: the rate of changes and the open streams of each token, and the lockout after wrong tokens.
 //
 // Invariants
-// 1. A name is kept only as long as it matters: until its bucket is full again, until its last stream has ended.
+// 1. A name is kept only until its bucket is full again, or its last stream has ended.
+// 2. Fewer than `TOKEN_FAILURES_MAX` failures are remembered: the last one starts a lockout.
+// 3. A failure during a lockout does not prolong it. Otherwise one program that never waits would keep all others from
+//    finding out that their token is wrong.
 import type { Clock } from "../../ports/clock.ts";
-import { TOKENS_MAX } from "../limits.ts";
+import { LOCKOUT_MS, LOCKOUT_WINDOW_MS, TOKEN_FAILURES_MAX, TOKENS_MAX } from "../limits.ts";
 
 interface Bucket {
   readonly left: number;
   readonly at: number;
 }
 
-/** A bucket per name: `burst` at once, `perSecond` in the long run. */
-export class Rates {
+/** A token bucket for each name: bursts of `burst`, and `perSecond` on average. */
+export class RateLimits {
   readonly #clock: Clock;
   readonly #perSecond: number;
   readonly #burst: number;
@@ -23,7 +26,7 @@ export class Rates {
     this.#burst = rate.burst;
   }
 
-  /** Takes one. Answers after how many milliseconds there is one, if there is none now. */
+  /** Takes one from the bucket. Returns the milliseconds to wait if the bucket is empty. */
   take(name: string): number | undefined {
     const now = this.#clock.elapsed();
     const left = this.#leftOf(this.#buckets.get(name), now);
@@ -42,7 +45,7 @@ export class Rates {
     return Math.min(this.#burst, bucket.left + ((now - bucket.at) / 1000) * this.#perSecond);
   }
 
-  /** Names of tokens that were revoked would pile up. A full bucket says nothing that a missing one does not. */
+  /** Removes full buckets, which mean the same as missing ones. Otherwise names of revoked tokens would accumulate. */
   #forget(now: number): void {
     for (const [name, bucket] of this.#buckets) {
       if (this.#leftOf(bucket, now) >= this.#burst) this.#buckets.delete(name);
@@ -50,27 +53,60 @@ export class Rates {
   }
 }
 
-/** Counts what each name holds, up to a maximum. */
-export class Holdings {
+/** Counts concurrent uses for each name, up to a maximum. */
+export class ConcurrencyLimits {
   readonly #max: number;
-  readonly #held = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Answers how to give it back; undefined if there are enough. */
+  /** Returns a function that releases the use, or undefined if the name is at its maximum. */
   take(name: string): (() => void) | undefined {
-    const held = this.#held.get(name) ?? 0;
-    if (held >= this.#max) return undefined;
-    this.#held.set(name, held + 1);
-    let given = false;
+    const count = this.#counts.get(name) ?? 0;
+    if (count >= this.#max) return undefined;
+    this.#counts.set(name, count + 1);
+    let isReleased = false;
     return () => {
-      if (given) return;
-      given = true;
-      const left = (this.#held.get(name) ?? 1) - 1;
-      if (left > 0) this.#held.set(name, left);
-      else this.#held.delete(name);
+      if (isReleased) return;
+      isReleased = true;
+      const left = (this.#counts.get(name) ?? 1) - 1;
+      if (left > 0) this.#counts.set(name, left);
+      else this.#counts.delete(name);
     };
+  }
+}
+
+/**
+ * Slows down guesses after too many wrong tokens. There is one count for the whole server. A count by address would be
+ * worthless: behind a proxy and on the loopback all clients share one, and an attacker with many addresses has many
+ * counts. A count by the prefix of the token would be the guesser's to choose.
+ *
+ * With one count an attacker can trigger the lockout at will, so it must not affect anyone else: valid tokens are
+ * accepted during a lockout, and only requests that would have been denied anyway get 429 instead of 401. That is safe,
+ * because 256 bits cannot be guessed at any speed. The lockout makes a program with a wrong token wait, and the log
+ * reports it once instead of ten thousand times.
+ */
+export class Lockout {
+  readonly #clock: Clock;
+  /** The times of the last failures, oldest first. */
+  #failures: number[] = [];
+  #until = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Counts a wrong token. During a lockout it returns the milliseconds that are left. */
+  failed(): number | undefined {
+    const now = this.#clock.elapsed();
+    if (now < this.#until) return this.#until - now;
+    this.#failures = [...this.#failures.filter((at) => now - at < LOCKOUT_WINDOW_MS), now];
+    if (this.#failures.length >= TOKEN_FAILURES_MAX) {
+      this.#failures = [];
+      this.#until = now + LOCKOUT_MS;
+    }
+    return undefined;
   }
 }

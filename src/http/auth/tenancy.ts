@@ -1,8 +1,8 @@
-// Whose is what an id names. A tenant reaches its own; what is another's is not there for it.
+// Tenant isolation: a tenant's token reaches the tenant's own sessions. Everything else is reported as not found.
 //
 // Invariants
-// 1. Nothing is asked of a session that is not the asker's.
-// 2. Where the path names a session, nothing is awaited: prompts are registered in the order in which they arrive.
+// 1. No request reaches a session of another tenant.
+// 2. If the path contains a session id, the check is synchronous: prompts are registered in order of arrival.
 
 import { ControlError } from "../../core/errors.ts";
 import { KEY_CHARS_MAX } from "../../core/limits.ts";
@@ -36,35 +36,35 @@ const KINDS: Readonly<Record<ParamName, (id: string) => boolean>> = {
 
 const isKind = (name: string): name is ParamName => Object.hasOwn(KINDS, name);
 
-/** An id that cannot be one of what stands there is one that is not there. */
+/** Reports a malformed id as not found. */
 export function checkKinds(params: Params): void {
-  for (const [name, id] of Object.entries(params)) if (isKind(name) && !KINDS[name](id)) throw absent(name, id);
+  for (const [name, id] of Object.entries(params)) if (isKind(name) && !KINDS[name](id)) throw notFound(name, id);
 }
 
-/** Whether what the path names is the actor's to see. Not a promise where the path itself tells. */
+/** Whether the actor may access the object in the path. Synchronous if the id contains the tenant. */
 export function isOwn(control: BelayControl, actor: Actor, params: Params): boolean | Promise<boolean> {
   const { tenant } = actor;
   if (tenant === undefined) return true;
   const { session, process } = params;
-  // Their kinds were checked before.
+  // `checkKinds` has checked both.
   const own = session ?? process;
   if (own !== undefined) return tenantOf(own as SessionId | ProcessId) === tenant;
   const id = params.run ?? params.call ?? params.question;
-  return id === undefined ? true : isAtHome(control, tenant, id);
+  return id === undefined ? true : isInTenant(control, tenant, id);
 }
 
-/** What is nobody's is asked for like one's own: its receipt says that there is none. */
-async function isAtHome(control: BelayControl, tenant: string, id: string): Promise<boolean> {
-  const home = await control.findSession(id);
-  return home === undefined || tenantOf(home) === tenant;
+/** True for an unknown id, too: the control itself then reports that it does not exist. */
+async function isInTenant(control: BelayControl, tenant: string, id: string): Promise<boolean> {
+  const session = await control.findSession(id);
+  return session === undefined || tenantOf(session) === tenant;
 }
 
-/** What is said of something that is not the asker's: that it is not there. */
-export function missing(params: Params): ControlError {
+/** The error for an object of another tenant: the same as for one that does not exist. */
+export function notFoundIn(params: Params): ControlError {
   const [[name, id] = ["thing", ""]] = Object.entries(params);
-  return absent(name, id);
+  return notFound(name, id);
 }
 
-/** In the very words the library uses. */
-export const absent = (kind: string, id: string): ControlError =>
+/** Has the same message as the library's error. */
+export const notFound = (kind: string, id: string): ControlError =>
   new ControlError("not_found", `There is no ${kind} ${id.slice(0, KEY_CHARS_MAX).toWellFormed()}.`);

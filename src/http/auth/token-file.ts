@@ -1,8 +1,8 @@
-// `tokens.json` and `token` on disk: read without following links, written whole or not at all.
+// `tokens.json` and `token` on disk: read without following symbolic links, and written atomically.
 //
 // Invariants
-// 1. Only one program writes at a time: whoever has made `tokens.json.new` does.
-// 2. Both files are 0600 from their first byte on, and are ours, or they are not read.
+// 1. Only one process writes at a time: the one that has created `tokens.json.new`.
+// 2. Both files have mode 0600 from their first byte. A file of another user is not read.
 import {
   type BigIntStats,
   chmodSync,
@@ -28,18 +28,18 @@ import { decodeTokens, encodeTokens, isSecret, type TokenEntry } from "./token.t
 const LIST = "tokens.json";
 const LOCAL = "token";
 
-/** Where the secret for the command line of the same user lies. */
+/** The path of the file with the token for the command line of the same user. */
 export const localTokenFile = (dir: string): string => join(dir, LOCAL);
 
 /**
- * A directory of tokens that is held open. So its number is not given to another, and what is read through it is read
- * from this one, whatever is at its path meanwhile.
+ * An open directory with tokens. While it is open its inode number is not reused, and files are read from this
+ * directory even if its path leads to another one.
  */
 export class TokensDirectory {
   readonly #path: string;
   readonly #fd: number;
   readonly #identity: string;
-  /** Another path of it. Where there is no /proc, its own. */
+  /** A path that always leads to the open directory. Without /proc: its ordinary path. */
   readonly through: string;
 
   constructor(path: string) {
@@ -50,9 +50,9 @@ export class TokensDirectory {
     this.through = existsSync(through) ? through : path;
   }
 
-  /** What stands at its path now: `same`, or something that tells other directories and troubles apart. */
+  /** The current state of its path: `same`, or a text that identifies another directory or an error. */
   look(): string {
-    const found = directoryOf(this.#path);
+    const found = pathState(this.#path);
     return found === this.#identity ? "same" : found;
   }
 
@@ -63,16 +63,16 @@ export class TokensDirectory {
 
 const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}.${ino}`;
 
-/** The entries; none if there is no file. */
+/** The entries of the file. Empty if there is no file. */
 export function readTokens(dir: string): readonly TokenEntry[] {
   const list = join(dir, LIST);
   const found = readOwn(list);
-  // Hashes of 256 random bits are of no use to others, so the file can stay as it is; but it need not be shown around.
+  // Hashes of 256 random bits are useless to other users, so the tokens stay valid; the mode is corrected anyway.
   if (found?.open === true) chmodSync(list, 0o600);
   return found === undefined ? [] : decodeTokens(found.text);
 }
 
-function directoryOf(dir: string): string {
+function pathState(dir: string): string {
   try {
     const found = lstatSync(dir, { bigint: true, throwIfNoEntry: false });
     return found === undefined ? "none" : identityOf(found);
@@ -81,7 +81,7 @@ function directoryOf(dir: string): string {
   }
 }
 
-/** What changes whenever the file does. A file that cannot be looked at has a version too: that of its trouble. */
+/** Changes whenever the file changes. For a file that cannot be read it is the error code. */
 export function versionOf(dir: string): string {
   try {
     const found = lstatSync(join(dir, LIST), { bigint: true, throwIfNoEntry: false });
@@ -92,56 +92,61 @@ export function versionOf(dir: string): string {
   }
 }
 
-/** What `token` is good for. A link, or a file of another user, is refused with an error. */
+/** The state of the file `token`. */
 export type LocalToken =
-  | { readonly kind: "held"; readonly secret: string }
+  | { readonly kind: "valid"; readonly secret: string }
   | { readonly kind: "missing" }
-  /** Others can read it, so it has been theirs too. */
+  /** Other users can read it, so it may be compromised. */
   | { readonly kind: "exposed" }
   | { readonly kind: "broken" };
 
-export function lookAtLocalToken(dir: string): LocalToken {
+/** Reads the file `token`. Throws if it is a symbolic link or belongs to another user. */
+export function inspectLocalToken(dir: string): LocalToken {
   const found = readOwn(localTokenFile(dir));
   if (found === undefined) return { kind: "missing" };
   const secret = found.text.trim();
   if (found.open) return { kind: "exposed" };
-  return isSecret(secret) ? { kind: "held", secret } : { kind: "broken" };
+  return isSecret(secret) ? { kind: "valid", secret } : { kind: "broken" };
 }
 
-/** The secret of the command line; undefined if there is none. One that others can read is not used. */
+/** The secret of the command line, or undefined if there is none. Throws if other users can read it. */
 export function readLocalToken(dir: string): string | undefined {
-  const local = lookAtLocalToken(dir);
-  if (local.kind === "held") return local.secret;
+  const local = inspectLocalToken(dir);
+  if (local.kind === "valid") return local.secret;
   if (local.kind === "missing") return undefined;
   const file = localTokenFile(dir);
-  const hint = "Run `belay token rotate local`, or start the server again: it makes a new one.";
-  if (local.kind === "exposed") throw refused(`Others can read ${file}, so it is not used.`, hint);
-  throw new ControlError("invalid", `${file} does not hold a token.`, { hint });
+  const hint = "Run `belay token rotate local`, or restart the server: it creates a new one.";
+  if (local.kind === "exposed") throw refused(`Other users can read ${file}, so it is not used.`, hint);
+  throw new ControlError("invalid", `${file} does not contain a token.`, { hint });
 }
 
-export interface Change {
+export interface TokensChange {
   readonly tokens: readonly TokenEntry[];
-  /** What `token` holds from now on; null: it is removed; undefined: it stays as it is. */
+  /** The new content of `token`. Null removes the file; undefined leaves it unchanged. */
   readonly local?: string | null;
 }
 
-/** Reads, changes and writes while nobody else does. A change that throws leaves everything as it was. */
-export function changeTokens<T extends Change>(
+/** Reads, changes and writes the tokens under a lock file. If `change` throws, nothing is written. */
+export function changeTokens<T extends TokensChange>(
   dir: string,
   clock: Clock,
   change: (tokens: readonly TokenEntry[]) => T,
 ): T {
   const list = join(dir, LIST);
   try {
-    return replaceTokens(dir, openAlone(`${list}.new`, clock), change);
+    return replaceTokens(dir, openExclusively(`${list}.new`, clock), change);
   } catch (thrown) {
     if (codeOf(thrown) !== "ENOSPC" && codeOf(thrown) !== "EDQUOT") throw thrown;
     throw new ControlError("store_full", `There is no space left for ${list}.`, { cause: thrown });
   }
 }
 
-/** `fd` is the new list, made by us alone. Closes it. */
-function replaceTokens<T extends Change>(dir: string, fd: number, change: (tokens: readonly TokenEntry[]) => T): T {
+/** `fd` is the new list, which this process has created exclusively. Closes it. */
+function replaceTokens<T extends TokensChange>(
+  dir: string,
+  fd: number,
+  change: (tokens: readonly TokenEntry[]) => T,
+): T {
   const list = join(dir, LIST);
   try {
     const changed = change(readTokens(dir));
@@ -150,7 +155,7 @@ function replaceTokens<T extends Change>(dir: string, fd: number, change: (token
     fsyncSync(fd);
     const localNew = `${localTokenFile(dir)}.new`;
     if (typeof local === "string") writeNew(localNew, `${local}\n`);
-    // Somebody may have taken us for dead in the meantime.
+    // Another process may have broken the lock as stale in the meantime.
     if (lstatSync(`${list}.new`, { throwIfNoEntry: false })?.ino !== fstatSync(fd).ino) throw busy();
     renameSync(`${list}.new`, list);
     if (typeof local === "string") renameSync(localNew, localTokenFile(dir));
@@ -158,7 +163,7 @@ function replaceTokens<T extends Change>(dir: string, fd: number, change: (token
     syncDirectory(dir);
     return changed;
   } catch (thrown) {
-    // A rename that has happened has left nothing here to remove; and another's file is not ours to remove.
+    // After a rename the file is gone, and the file of another process must not be removed.
     if (lstatSync(`${list}.new`, { throwIfNoEntry: false })?.ino === fstatSync(fd).ino) rmSync(`${list}.new`);
     throw thrown;
   } finally {
@@ -166,14 +171,14 @@ function replaceTokens<T extends Change>(dir: string, fd: number, change: (token
   }
 }
 
-function openAlone(path: string, clock: Clock): number {
+function openExclusively(path: string, clock: Clock): number {
   try {
     return openSync(path, "wx", 0o600);
   } catch (thrown) {
     if (codeOf(thrown) !== "EEXIST") throw thrown;
   }
   const left = lstatSync(path, { throwIfNoEntry: false });
-  // However the clock was set in between.
+  // The absolute difference, because the clock may have been set in between.
   if (left !== undefined && Math.abs(clock.now() - left.mtimeMs) < TOKENS_WRITE_MS_MAX) throw busy();
   rmSync(path, { force: true });
   try {
@@ -184,10 +189,10 @@ function openAlone(path: string, clock: Clock): number {
 }
 
 const busy = (): ControlError =>
-  new ControlError("busy", "Another program is changing the tokens at this moment.", { hint: "Try again." });
+  new ControlError("busy", "Another program is changing the tokens.", { hint: "Try again." });
 
 function writeNew(path: string, text: string): void {
-  // Ours alone, since we hold the other one: what is here was left by somebody who died.
+  // This process holds the lock, so an existing file was left by a crashed process.
   rmSync(path, { force: true });
   const fd = openSync(path, "wx", 0o600);
   try {
@@ -207,29 +212,30 @@ function syncDirectory(dir: string): void {
   }
 }
 
-/** The text of a file of ours, and whether others could read it; undefined if there is none. */
+/** The text of a file of this user, and whether other users can read it. Undefined if there is none. */
 function readOwn(path: string): { readonly text: string; readonly open: boolean } | undefined {
-  const fd = openUnlinked(path);
+  const fd = openNoFollow(path);
   if (fd === undefined) return undefined;
   try {
     const found = fstatSync(fd);
-    if (!found.isFile()) throw refused(`${path} is not a file.`, "Remove it, or name another directory.");
+    if (!found.isFile()) throw refused(`${path} is not a file.`, "Remove it, or use another directory.");
     mustBeOurs(path, found);
-    if (found.size > TOKENS_FILE_BYTES_MAX) throw refused(`${path} is too large to be ours.`, "Look what it is.");
+    if (found.size > TOKENS_FILE_BYTES_MAX)
+      throw refused(`${path} is too large: Belay did not write it.`, "Remove it.");
     return { text: readFileSync(fd, "utf8"), open: isOpenToOthers(found) };
   } finally {
     closeSync(fd);
   }
 }
 
-function openUnlinked(path: string): number | undefined {
+function openNoFollow(path: string): number | undefined {
   try {
-    // Without waiting: a pipe in its place would keep us waiting for somebody to write.
+    // Non-blocking: opening a pipe would wait for a writer.
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (thrown) {
     if (codeOf(thrown) === "ENOENT") return undefined;
     if (codeOf(thrown) !== "ELOOP") throw thrown;
-    throw refused(`${path} is a link; whose file it leads to is anybody's guess.`, "Put the file itself there.");
+    throw refused(`${path} is a link, which could lead to a file of another user.`, "Replace it with the file itself.");
   }
 }
 

@@ -1,4 +1,4 @@
-// What is kept about a token, and how. Never the token: only what it can be recognised by.
+// The entries of `tokens.json` and their encoding. The secret of a token is never stored, only its hash.
 import { createHash, randomBytes } from "node:crypto";
 import { ControlError } from "../../core/errors.ts";
 import { TOKENS_MAX } from "../limits.ts";
@@ -7,16 +7,16 @@ import { TOKEN_SCOPES, type TokenScope } from "../transport/http-exchange.ts";
 export interface TokenEntry extends TokenInfo {
   /** SHA-256 in hex. 256 random bits need no salt and no slow hash. */
   readonly hash: string;
-  /** The secret before the last rotation, while it still counts. */
+  /** The secret before the last rotation, while it is still valid. */
   readonly previous?: { readonly hash: string; readonly until: number };
 }
 
-/** What people may see of a token. Times are milliseconds of the wall clock. */
+/** The public part of a token. Times are milliseconds of the wall clock. */
 export interface TokenInfo {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly TokenScope[];
-  /** Undefined: the whole house. */
+  /** Undefined: the whole server. */
   readonly tenant?: string;
   readonly createdAt: number;
   readonly lastRotatedAt: number;
@@ -30,7 +30,7 @@ const TENANT = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const ID = /^tok_[A-Za-z0-9_-]{1,32}$/;
 const HASH = /^[0-9a-f]{64}$/;
 
-/** The prefix is there to be found, in a commit or a log where it should not be. */
+/** The prefix lets secret scanners find tokens in commits and logs. */
 export const makeSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
 
 export const makeTokenId = (): string => `tok_${randomBytes(9).toString("base64url")}`;
@@ -51,17 +51,17 @@ export const encodeTokens = (tokens: readonly TokenEntry[]): string =>
   `${JSON.stringify({ version: 1, tokens }, undefined, 2)}\n`;
 
 /**
- * Reads `tokens.json`. All or nothing: a file with one entry that makes no sense may be missing a restriction somewhere
- * else, too. A later version is refused for the same reason.
+ * Decodes `tokens.json`, all or nothing: a file with one invalid entry may also lack a restriction in another one. A
+ * later version is refused for the same reason.
  */
 export function decodeTokens(text: string): readonly TokenEntry[] {
   const file = record(parsed(text));
-  if (file?.version !== 1) throw unreadable("it is not of version 1");
+  if (file?.version !== 1) throw unreadable("it does not have version 1");
   const list = file.tokens;
   if (!Array.isArray(list)) throw unreadable("it has no list of tokens");
   if (list.length > TOKENS_MAX) throw unreadable(`it has more than ${TOKENS_MAX} tokens`);
   const entries = list.map(decodeEntry);
-  if (new Set(entries.map(({ name }) => name)).size < entries.length) throw unreadable("a name is there twice");
+  if (new Set(entries.map(({ name }) => name)).size < entries.length) throw unreadable("two tokens have the same name");
   return entries;
 }
 
@@ -115,11 +115,11 @@ function decodePrevious(
 
 function record(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  // The one cast of this file: an object that came out of JSON.parse has texts for keys.
+  // The only cast in this file: an object from JSON.parse has string keys.
   return value as Readonly<Record<string, unknown>>;
 }
 
 const unreadable = (why: string): ControlError =>
   new ControlError("invalid", `tokens.json cannot be read: ${why}.`, {
-    hint: "Restore it from a backup, or remove it: that revokes every token, and new ones can be added.",
+    hint: "Restore it from a backup, or remove it: that revokes all tokens, and you can add new ones.",
   });

@@ -44,7 +44,7 @@ const local = (): string => join(dir, "token");
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("a token", () => {
-  test("is shown once, recognised ever after, and kept nowhere", () => {
+  test("is returned once, verified afterwards, and never stored", () => {
     const tokens = open();
     const { secret, info } = tokens.add({ name: "ci", scopes: ["read", "cancel"], tenant: "acme" });
     expect(secret).toMatch(/^belay_[A-Za-z0-9_-]{43}$/);
@@ -57,14 +57,14 @@ describe("a token", () => {
     expect(info).toMatchObject({ name: "ci", createdAt: START, lastRotatedAt: START });
   });
 
-  test("that is nearly right is wrong", () => {
+  test("that is almost correct is invalid", () => {
     const tokens = open();
     const { secret } = tokens.add({ name: "ci", scopes: ["read"] });
     const wrong = ["", secret.slice(0, -1), `${secret}A`, secret.toUpperCase(), ` ${secret}`, secret.slice(6)];
     for (const guess of [...wrong, digestOf(secret).toString("hex")]) expect(tokens.verify(guess)).toBeUndefined();
   });
 
-  test("ends when it expires", async () => {
+  test("is invalid once it has expired", async () => {
     const tokens = open();
     const { secret } = tokens.add({ name: "ci", scopes: ["read"], expiresAt: START + 5_000 });
     await clock.advance(4_999);
@@ -73,7 +73,7 @@ describe("a token", () => {
     expect(tokens.verify(secret)).toBeUndefined();
   });
 
-  test("that is rotated has a new secret, and the old one ends at once", () => {
+  test("that is rotated has a new secret, and the old one is invalid at once", () => {
     const tokens = open();
     const old = tokens.add({ name: "ci", scopes: ["read"] });
     clock.tick(10);
@@ -84,7 +84,7 @@ describe("a token", () => {
     expect(info).toMatchObject({ id: old.info.id, createdAt: START, lastRotatedAt: START + 10 });
   });
 
-  test("that is rotated with a grace has two secrets, for that long", async () => {
+  test("that is rotated with a grace period has two valid secrets for that time", async () => {
     const tokens = open();
     const old = tokens.add({ name: "ci", scopes: ["read"] });
     const { secret } = tokens.rotate("ci", { graceMs: 60_000 });
@@ -94,7 +94,7 @@ describe("a token", () => {
     expect([tokens.verify(old.secret)?.name, tokens.verify(secret)?.name]).toEqual([undefined, "ci"]);
   });
 
-  test("that is revoked ends, and its name is free again", () => {
+  test("that is revoked is invalid, and its name can be used again", () => {
     const tokens = open();
     const { secret } = tokens.add({ name: "ci", scopes: ["read"] });
     tokens.revoke("ci");
@@ -104,21 +104,21 @@ describe("a token", () => {
   });
 
   test.each([
-    [{ name: "", scopes: ["read"] }, /named/],
-    [{ name: "../x", scopes: ["read"] }, /named/],
+    [{ name: "", scopes: ["read"] }, /name of a token/],
+    [{ name: "../x", scopes: ["read"] }, /name of a token/],
     [{ name: "ci", scopes: [] }, /scope/],
     [{ name: "ci", scopes: ["root"] }, /scope/],
     [{ name: "ci", scopes: ["read"], tenant: "a.b" }, /tenant/],
     [{ name: "ci", scopes: ["read"], expiresAt: START }, /expires/],
-    [{ name: "local", scopes: ["read"] }, /own/],
+    [{ name: "local", scopes: ["read"] }, /reserved/],
     [{ name: "nobody", scopes: ["read"] }, /without a valid token/],
   ])("like %j is not made", (wanted, why) => {
-    // What comes from a command line has any shape.
+    // Input from a command line can have any shape.
     expect(() => open().add(wanted as Parameters<Tokens["add"]>[0])).toThrow(why);
     expect(existsSync(list())).toBe(false);
   });
 
-  test("with a name that is taken or unknown is refused, and nothing is left half done", () => {
+  test("with a name that exists, or is unknown, is refused without leaving temporary files", () => {
     const tokens = open();
     const { secret } = tokens.add({ name: "ci", scopes: ["read"] });
     expect(() => tokens.add({ name: "ci", scopes: ["admin"] })).toThrow(/already/);
@@ -140,8 +140,8 @@ describe("a token", () => {
   });
 });
 
-describe("two programs with the same tokens", () => {
-  test("what one rotates, the other notices within a second, without a signal", async () => {
+describe("two processes with the same tokens", () => {
+  test("notice a rotation by the other within a second, without a signal", async () => {
     const [server, command] = [open(), open()];
     const { secret } = command.add({ name: "ci", scopes: ["read"] });
     await clock.advance(TOKENS_CHECK_MS);
@@ -152,7 +152,7 @@ describe("two programs with the same tokens", () => {
     expect(server.verify(secret)).toBeUndefined();
   });
 
-  test("what one has just added, the other accepts at once, also right after a token that it refused", () => {
+  test("accept a token that the other has just added, even right after an invalid token", () => {
     const [server, command] = [open(), open()];
     for (const name of ["ci", "cd"]) {
       expect(server.verify(makeSecret())).toBeUndefined();
@@ -173,14 +173,14 @@ describe("two programs with the same tokens", () => {
     expect(tokens.verify(secret)).toBeUndefined();
     expect(() => tokens.rotate("ci")).toThrow(/is not the directory that it was/);
     expect(troubles.map(({ code }) => code)).toEqual(["forbidden"]);
-    // Back in its place, it counts again.
+    // The original directory is valid again when it is back.
     rmSync(dir, { recursive: true });
     renameSync(`${dir}.old`, dir);
     await clock.advance(TOKENS_CHECK_MS);
     expect(tokens.verify(secret)?.name).toBe("ci");
   });
 
-  test("G38: nor one that was made after it was removed, and might have the same number", async () => {
+  test("G38: neither does one that was created after its removal, perhaps with the same inode", async () => {
     const tokens = openTokens({ dir, clock });
     tokens.ensureLocal();
     for (let count = 0; count < 20; count += 1) {
@@ -207,7 +207,7 @@ describe("two programs with the same tokens", () => {
     },
   );
 
-  test("a file that is gone takes all tokens with it; one that makes no sense does too, and is told once", async () => {
+  test("a missing file makes all tokens invalid; so does an invalid file, which is reported once", async () => {
     const troubles: ControlError[] = [];
     const tokens = openTokens({ dir, clock, onTrouble: (trouble) => troubles.push(trouble) });
     const { secret } = tokens.add({ name: "ci", scopes: ["read"] });
@@ -227,7 +227,7 @@ describe("two programs with the same tokens", () => {
     expect(troubles).toHaveLength(1);
   });
 
-  test("only one writes at a time; what a dead one left is taken away", () => {
+  test("write one at a time; the lock of a crashed process is removed", () => {
     const tokens = open();
     writeFileSync(`${list()}.new`, "");
     utimesSync(`${list()}.new`, START / 1000, START / 1000);
@@ -239,7 +239,7 @@ describe("two programs with the same tokens", () => {
 });
 
 describe("the token of this user's command line", () => {
-  test("is made once, lies in a file of its own, and may do everything", () => {
+  test("is created once, in its own file, with all scopes", () => {
     const tokens = open();
     expect(tokens.ensureLocal()).toEqual({ file: local(), made: true });
     expect(tokens.ensureLocal()).toEqual({ file: local(), made: false });
@@ -249,7 +249,7 @@ describe("the token of this user's command line", () => {
     expect(modeOf(local())).toBe("600");
   });
 
-  test("follows its rotation, and goes when it is revoked", () => {
+  test("changes with a rotation, and is removed when it is revoked", () => {
     const tokens = open();
     tokens.ensureLocal();
     const old = readLocalToken(dir) ?? "";
@@ -261,65 +261,65 @@ describe("the token of this user's command line", () => {
     expect(readdirSync(dir)).toEqual(["tokens.json"]);
   });
 
-  test("that others could read is not used, and replaced by the next server", {
+  test("that other users could read is not used, and is replaced at the next start", {
     meta: { id: "G35/readable-token-replaced" },
   }, () => {
     const tokens = open();
     tokens.ensureLocal();
     const old = readFileSync(local(), "utf8").trim();
     chmodSync(local(), 0o644);
-    expect(() => readLocalToken(dir)).toThrow(/Others can read/);
+    expect(() => readLocalToken(dir)).toThrow(/Other users can read/);
     expect(tokens.ensureLocal().made).toBe(true);
     expect(tokens.verify(old)).toBeUndefined();
     expect(tokens.verify(readLocalToken(dir) ?? "")?.name).toBe("local");
   });
 
-  test("that is no token any more is replaced", () => {
+  test("that is invalid is replaced", () => {
     const tokens = open();
     tokens.ensureLocal();
     writeFileSync(local(), "belay_scribble\n");
-    expect(() => readLocalToken(dir)).toThrow(/does not hold a token/);
+    expect(() => readLocalToken(dir)).toThrow(/does not contain a token/);
     expect(tokens.ensureLocal().made).toBe(true);
   });
 });
 
-describe("where they lie", () => {
-  test("the directory is made for its owner alone, and so are the files", () => {
+describe("the directory of the tokens", () => {
+  test("is created with mode 0700, and its files with 0600", () => {
     const tokens = open();
     tokens.ensureLocal();
     expect([dir, list(), local()].map(modeOf)).toEqual(["700", "600", "600"]);
   });
 
-  test("a directory that others may look into is refused, and left as it is", () => {
+  test("is refused, and its mode not changed, if other users can read it", () => {
     mkdirSync(dir, { mode: 0o755 });
-    expect(open).toThrow(/Others may look into/);
+    expect(open).toThrow(/Other users can read/);
     expect(modeOf(dir)).toBe("755");
   });
 
-  test("G35: one below a directory that others may write to is refused: they could put another in its place", () => {
+  test("G35: is refused if other users can write to a parent directory, because they could replace it", () => {
     chmodSync(join(dir, ".."), 0o777);
     expect(open).toThrow(/could replace/);
     chmodSync(join(dir, ".."), 0o1777);
     expect(open).not.toThrow();
   });
 
-  test("a file that others can read is closed to them", () => {
+  test("corrects the mode of a list that other users can read", () => {
     open().add({ name: "ci", scopes: ["read"] });
     chmodSync(list(), 0o644);
     open();
     expect([dir, list()].map(modeOf)).toEqual(["700", "600"]);
   });
 
-  test("a directory that others may write to is refused", {
+  test("is refused if other users can write to it", {
     meta: { id: "G35/writable-token-directory-refused" },
   }, () => {
     mkdirSync(dir);
     chmodSync(dir, 0o1777);
-    expect(open).toThrow(/Others may write/);
+    expect(open).toThrow(/Other users can write/);
     expect(modeOf(dir)).toBe("777");
   });
 
-  test("a file, or a link to nowhere, where the directory should be is refused", () => {
+  test("is refused if it is a file or a dangling link", () => {
     writeFileSync(dir, "");
     expect(open).toThrow(expect.objectContaining({ code: "forbidden", message: expect.stringContaining(dir) }));
     rmSync(dir);
@@ -327,7 +327,7 @@ describe("where they lie", () => {
     expect(open).toThrow(expect.objectContaining({ code: "forbidden", message: expect.stringContaining(dir) }));
   });
 
-  test("a link is followed nowhere: not as the directory, not as the list, not as the token", () => {
+  test("is never read through a link: not the directory, not the list, not the token", () => {
     const tokens = open();
     tokens.ensureLocal();
     const elsewhere = join(dir, "..", "elsewhere");
@@ -343,16 +343,19 @@ describe("where they lie", () => {
     expect(() => readLocalToken(dir)).toThrow(/is a link/);
   });
 
-  test.skipIf(!isRoot)("what belongs to another user is refused (only root can make such a file)", () => {
-    open().ensureLocal();
-    chownSync(list(), 12_345, 12_345);
-    expect(open).toThrow(/another user/);
-    chownSync(list(), 0, 0);
-    chownSync(local(), 12_345, 12_345);
-    expect(() => readLocalToken(dir)).toThrow(/another user/);
-    chownSync(dir, 12_345, 12_345);
-    expect(open).toThrow(/another user/);
-  });
+  test.skipIf(!isRoot)(
+    "and its files are refused if they belong to another user (only root can make such a file)",
+    () => {
+      open().ensureLocal();
+      chownSync(list(), 12_345, 12_345);
+      expect(open).toThrow(/another user/);
+      chownSync(list(), 0, 0);
+      chownSync(local(), 12_345, 12_345);
+      expect(() => readLocalToken(dir)).toThrow(/another user/);
+      chownSync(dir, 12_345, 12_345);
+      expect(open).toThrow(/another user/);
+    },
+  );
 });
 
 describe("tokens.json", () => {
@@ -361,7 +364,7 @@ describe("tokens.json", () => {
     ...{ hash: "0".repeat(64), previous: { hash: "1".repeat(64), until: 4 } },
   };
 
-  test("comes back as it was written", () => {
+  test("is read as it was written", () => {
     expect(decodeTokens(encodeTokens([entry]))).toEqual([entry]);
   });
 
@@ -376,17 +379,17 @@ describe("tokens.json", () => {
     ["[]", /version/],
     ['{"version":2,"tokens":[]}', /version/],
     ['{"version":1}', /list/],
-    [encodeTokens([entry, entry]), /twice/],
+    [encodeTokens([entry, entry]), /same name/],
     [encodeTokens(Array.from({ length: TOKENS_MAX + 1 }, () => entry)), /more than/],
     ...withField({ id: "1", name: "A", tenant: "", scopes: ["root"], createdAt: -1, lastRotatedAt: 1.5 }),
     ...withField({ expiresAt: "3", hash: "00", previous: {}, scopes: null, tenant: null }),
   ];
 
-  test.each(senseless)("%s makes no sense, and says why", (text, why) => {
+  test.each(senseless)("%s is refused with the reason", (text, why) => {
     expect(() => decodeTokens(text)).toThrow(why);
   });
 
-  test("10,000 inventions: each is read or refused with a reason, nothing else", () => {
+  test("of 10,000 random texts is decoded or refused with a reason", () => {
     const text = encodeTokens([entry]);
     const damaged = fc
       .tuple(fc.nat(text.length), fc.nat(20), fc.string({ maxLength: 5 }))

@@ -1,10 +1,10 @@
-// The tokens of a server: who holds which, and what it is good for.
+// The tokens of a server, with the actor of each.
 //
 // Invariants
-// 1. A secret is known here while it is made and while it is compared, and kept nowhere.
-// 2. What the file says counts, whoever wrote it: a change is noticed within `TOKENS_CHECK_MS`. If it is gone or makes
-//    no sense, no token is valid: a revocation must not be undone by a slip of the pen. The private socket still works.
-// 3. Every comparison looks at all entries, so that its time says nothing about which one was near.
+// 1. A secret is in memory only while it is created or compared, and is never stored.
+// 2. The file is authoritative, whichever process wrote it: a change is noticed within `TOKENS_CHECK_MS`. If the file
+//    is missing or invalid, no token is valid: a typo must not undo a revocation. The private socket still works.
+// 3. Every comparison checks all entries, so that its duration does not reveal which entry was close.
 import { timingSafeEqual } from "node:crypto";
 import { ControlError, toControlError } from "../../core/errors.ts";
 import { suggest } from "../../core/suggest.ts";
@@ -25,20 +25,20 @@ import {
   type TokenInfo,
 } from "./token.ts";
 import {
-  type Change,
   changeTokens,
+  inspectLocalToken,
   localTokenFile,
-  lookAtLocalToken,
   readTokens,
+  type TokensChange,
   TokensDirectory,
   versionOf,
 } from "./token-file.ts";
 
 export interface TokensOptions {
-  /** Where `tokens.json` and `token` lie. Made if it is missing; closed to others. */
+  /** The directory of `tokens.json` and `token`. Created with mode 0700 if it does not exist. */
   readonly dir: string;
   readonly clock: Clock;
-  /** The file could not be read while the server was running. Told once for each version of it. */
+  /** Called when the file cannot be read while the server is running, once for each version of the file. */
   readonly onTrouble?: (trouble: ControlError) => void;
 }
 
@@ -49,23 +49,23 @@ export interface NewToken {
   readonly expiresAt?: number | undefined;
 }
 
-/** The secret is shown here, once. */
+/** A new token. Its secret is available only here. */
 export interface MadeToken {
   readonly secret: string;
   readonly info: TokenInfo;
 }
 
 export interface RotateOptions {
-  /** How long the old secret goes on. Default: it ends at once. */
+  /** How long the old secret stays valid. Default 0. */
   readonly graceMs?: number | undefined;
-  /** Replaces the end the token had. */
+  /** Replaces the expiry of the token. */
   readonly expiresAt?: number | undefined;
 }
 
-/** The name of the token that the command line of the same user finds beside the list. */
+/** The name of the token in the file `token`, which the command line of the same user reads. */
 export const LOCAL_TOKEN = "local";
 
-/** What is compared with: a hash, for as long as it counts. */
+/** A valid hash, and until when it is valid. */
 interface Valid {
   readonly digest: Buffer;
   readonly until: number;
@@ -81,7 +81,7 @@ export class Tokens {
   readonly #dir: string;
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: ControlError) => void;
-  /** As it was at the start. Another one in its place may be anybody's. */
+  /** The directory that was opened at the start. A directory that replaces it is not trusted. */
   readonly #directory: TokensDirectory;
   #valid: readonly Valid[] = [];
   #version: string;
@@ -94,11 +94,11 @@ export class Tokens {
     this.#onTrouble = onTrouble;
     this.#checkedAt = clock.elapsed();
     this.#directory = new TokensDirectory(dir);
-    this.#version = this.#look();
+    this.#version = this.#currentVersion();
     this.#valid = validOf(readTokens(dir));
   }
 
-  /** No token is valid from now on. */
+  /** Closes the directory. No token is valid afterwards. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -106,15 +106,14 @@ export class Tokens {
     this.#directory.close();
   }
 
-  /** Whose it is; undefined if it is nobody's, or not any more. */
+  /** Returns the actor of a valid token. Undefined if the token is unknown, revoked or expired. */
   verify(secret: string): Actor | undefined {
     this.#check(TOKENS_CHECK_MS);
     if (!isSecret(secret)) return undefined;
     const digest = digestOf(secret);
     const actor = this.#find(digest);
     if (actor !== undefined) return actor;
-    // It may have been added a moment ago. One look at the file's version is cheap, and a token that was just printed
-    // must not be refused.
+    // It may be a new token, which must be valid right after it was printed. Checking the file's version is cheap.
     return this.#check(0) ? this.#find(digest) : undefined;
   }
 
@@ -122,23 +121,23 @@ export class Tokens {
     return readTokens(this.#dir).map(infoOf);
   }
 
-  add(wanted: NewToken): MadeToken {
-    mustBeSound(wanted, this.#clock.now());
-    if (wanted.name === LOCAL_TOKEN) throw invalid(`"${LOCAL_TOKEN}" is the server's own; it makes it by itself.`);
-    if (wanted.name === NO_ACTOR) throw invalid(`"${NO_ACTOR}" is the actor of requests without a valid token.`);
-    return this.#add(wanted);
+  add(token: NewToken): MadeToken {
+    requireValid(token, this.#clock.now());
+    if (token.name === LOCAL_TOKEN) throw invalid(`"${LOCAL_TOKEN}" is reserved: the server creates it itself.`);
+    if (token.name === NO_ACTOR) throw invalid(`"${NO_ACTOR}" is reserved for requests without a valid token.`);
+    return this.#add(token);
   }
 
-  /** A new secret for the same name. */
+  /** Creates a new secret for the same name. */
   rotate(name: string, { graceMs = 0, expiresAt }: RotateOptions = {}): MadeToken {
     const now = this.#clock.now();
     if (!(Number.isSafeInteger(graceMs) && graceMs >= 0 && graceMs <= TOKEN_GRACE_MS_MAX)) {
-      throw invalid(`The old secret goes on for 0 to ${TOKEN_GRACE_MS_MAX} whole milliseconds.`);
+      throw invalid(`\`graceMs\` must be a whole number of milliseconds from 0 to ${TOKEN_GRACE_MS_MAX}.`);
     }
-    mustBeLater(expiresAt, now);
+    requireLater(expiresAt, now);
     const secret = makeSecret();
     const info = this.#change((tokens) => {
-      const old = known(tokens, name);
+      const old = entryOf(tokens, name);
       const entry: TokenEntry = {
         ...infoOf(old),
         lastRotatedAt: now,
@@ -152,29 +151,29 @@ export class Tokens {
     return { secret, info };
   }
 
-  /** Ends it at once here, and within a second in every other program that has the file open. */
+  /** Revokes a token: immediately in this process, and within a second in other processes that use the file. */
   revoke(name: string): TokenInfo {
     return this.#change((tokens) => {
-      const entry = known(tokens, name);
+      const entry = entryOf(tokens, name);
       const local = name === LOCAL_TOKEN ? { local: null } : {};
       return { entry, tokens: tokens.filter((one) => one !== entry), ...local };
     });
   }
 
   /**
-   * Sees to it that `token` holds a valid secret for this user's command line, and answers where it lies. One that
-   * others could read, or that does not fit the list, is replaced.
+   * Ensures that `token` contains a valid secret for the command line of this user, and returns its path. A secret that
+   * other users could read, or that is not in the list, is replaced.
    */
   ensureLocal(): { readonly file: string; readonly made: boolean } {
     const file = localTokenFile(this.#dir);
-    const local = lookAtLocalToken(this.#dir);
-    if (local.kind === "held" && this.verify(local.secret)?.name === LOCAL_TOKEN) return { file, made: false };
+    const local = inspectLocalToken(this.#dir);
+    if (local.kind === "valid" && this.verify(local.secret)?.name === LOCAL_TOKEN) return { file, made: false };
     if (this.list().some(({ name }) => name === LOCAL_TOKEN)) this.rotate(LOCAL_TOKEN);
     else this.#add({ name: LOCAL_TOKEN, scopes: TOKEN_SCOPES });
     return { file, made: true };
   }
 
-  /** Looks at the file now. Without it a change is noticed a moment later. */
+  /** Checks the file immediately. Without this call a change is noticed within `TOKENS_CHECK_MS`. */
   reload(): void {
     this.#check(0);
   }
@@ -183,10 +182,10 @@ export class Tokens {
     const now = this.#clock.now();
     const secret = makeSecret();
     const info = this.#change((tokens) => {
-      if (tokens.length >= TOKENS_MAX) throw invalid(`There are ${TOKENS_MAX} tokens already. Revoke some.`);
+      if (tokens.length >= TOKENS_MAX) throw invalid(`There are already ${TOKENS_MAX} tokens. Revoke some.`);
       if (tokens.some((one) => one.name === name)) {
         const hint = "Use another name, or `belay token rotate` for a new secret.";
-        throw new ControlError("conflict", `There is a token "${name}" already.`, { hint });
+        throw new ControlError("conflict", `The token "${name}" already exists.`, { hint });
       }
       const entry: TokenEntry = {
         id: makeTokenId(),
@@ -203,8 +202,8 @@ export class Tokens {
     return { secret, info };
   }
 
-  #change(change: (tokens: readonly TokenEntry[]) => Change & { readonly entry: TokenEntry }): TokenInfo {
-    this.#mustBeSame();
+  #change(change: (tokens: readonly TokenEntry[]) => TokensChange & { readonly entry: TokenEntry }): TokenInfo {
+    this.#requireSameDirectory();
     const { entry } = changeTokens(this.#dir, this.#clock, change);
     this.#check(0);
     return infoOf(entry);
@@ -219,30 +218,30 @@ export class Tokens {
     return found;
   }
 
-  #mustBeSame(): void {
+  #requireSameDirectory(): void {
     if (this.#directory.look() === "same") return;
     throw new ControlError("forbidden", `${this.#dir} is not the directory that it was when the server started.`, {
       hint: "No token is valid until it is back. Find out which program has renamed or replaced it.",
     });
   }
 
-  #look(): string {
+  #currentVersion(): string {
     return `${this.#directory.look()} ${versionOf(this.#directory.through)}`;
   }
 
-  /** Looks whether the file has changed, unless that was looked at less than `ageMs` ago. Answers whether it had. */
+  /** Checks whether the file has changed, unless the last check is less than `ageMs` old. Returns whether it had. */
   #check(ageMs: number): boolean {
     const now = this.#clock.elapsed();
     if (this.#isClosed || now - this.#checkedAt < ageMs) return false;
     this.#checkedAt = now;
-    const version = this.#look();
+    const version = this.#currentVersion();
     if (version === this.#version) return false;
     try {
       const tokens = readTokens(this.#directory.through);
-      this.#mustBeSame();
+      this.#requireSameDirectory();
       this.#valid = validOf(tokens);
     } catch (thrown) {
-      // A machine that is out of file handles says nothing about the tokens: the file is looked at again.
+      // Running out of file handles does not invalidate the tokens: the file is checked again later.
       if (isShortage(thrown)) return false;
       this.#valid = [];
       this.#onTrouble(toControlError(thrown));
@@ -261,7 +260,7 @@ function validOf(tokens: readonly TokenEntry[]): readonly Valid[] {
   });
 }
 
-function known(tokens: readonly TokenEntry[], name: string): TokenEntry {
+function entryOf(tokens: readonly TokenEntry[], name: string): TokenEntry {
   const found = tokens.find((one) => one.name === name);
   if (found !== undefined) return found;
   const near = suggest(
@@ -269,26 +268,26 @@ function known(tokens: readonly TokenEntry[], name: string): TokenEntry {
     tokens.map((one) => one.name),
   );
   throw new ControlError("not_found", `There is no token "${name.slice(0, 64)}".`, {
-    hint: near === undefined ? "`belay token list` shows them." : `Did you mean "${near}"?`,
+    hint: near === undefined ? "`belay token list` lists all tokens." : `Did you mean "${near}"?`,
   });
 }
 
-function mustBeSound({ name, scopes, tenant, expiresAt }: NewToken, now: number): void {
+function requireValid({ name, scopes, tenant, expiresAt }: NewToken, now: number): void {
   if (!isTokenName(name)) {
-    throw invalid("A token is named by 1 to 64 small letters, digits, dots, hyphens and underscores.");
+    throw invalid("The name of a token must be 1 to 64 lower-case letters, digits, dots, hyphens and underscores.");
   }
   if (scopes.length === 0 || !scopes.every(isScope)) {
-    throw invalid(`A token has one scope or more, of ${TOKEN_SCOPES.join(", ")}.`);
+    throw invalid(`A token must have at least one scope of ${TOKEN_SCOPES.join(", ")}.`);
   }
   if (tenant !== undefined && !isTenant(tenant)) {
-    throw invalid("A tenant is named by 1 to 32 small letters, digits and hyphens, the first of which is no hyphen.");
+    throw invalid("A tenant must be 1 to 32 lower-case letters, digits and hyphens, and must not start with a hyphen.");
   }
-  mustBeLater(expiresAt, now);
+  requireLater(expiresAt, now);
 }
 
-function mustBeLater(expiresAt: number | undefined, now: number): void {
+function requireLater(expiresAt: number | undefined, now: number): void {
   if (expiresAt === undefined || (Number.isSafeInteger(expiresAt) && expiresAt > now)) return;
-  throw invalid("A token expires at a whole number of milliseconds, later than now.");
+  throw invalid("`expiresAt` must be a whole number of milliseconds, later than now.");
 }
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);

@@ -1,8 +1,8 @@
-// Queries and bodies held against the table. What is refused names the field, and what may have been meant.
+// Validates queries and bodies against the schemas of the table. Errors name the field and suggest a correction.
 //
 // Invariants
-// 1. Nothing that was not asked for by the table gets past here: no unknown field, no parameter twice, no odd number.
-//    Of a stop, what does not say what it covers is left out or made readable instead of refused.
+// 1. Only what the table defines passes: no unknown field, no repeated parameter, no malformed number. Fields of a stop
+//    that do not affect what it covers are dropped or corrected instead of refused.
 import { z } from "zod";
 import { ControlError } from "../../core/errors.ts";
 import { isUnparsable } from "../../core/json-depth.ts";
@@ -11,15 +11,15 @@ import { suggest } from "../../core/suggest.ts";
 import type { Route } from "./route.ts";
 import { readableStop } from "./stop-body.ts";
 
-/** Levels of a body around what the house bounds itself: `{ prompt: { data: … } }`. */
+/** Levels of a body around the values whose depth Belay limits itself: `{ prompt: { data: … } }`. */
 const ENVELOPE_DEPTH = 2;
 
-/** How much of an unknown name an error quotes. */
+/** Maximum length of a name that an error quotes. */
 const FIELD_CHARS_SHOWN = 64;
 
 const NO_FIELDS = z.strictObject({});
 
-/** The query, as values: numbers are whole, and written as people write them. */
+/** Parses and validates the query. Numbers must be whole and written in decimal digits. */
 export function checkQuery(route: Route, query: URLSearchParams): unknown {
   const schema: z.ZodObject = route.query ?? NO_FIELDS;
   const values: Record<string, unknown> = Object.create(null);
@@ -33,17 +33,17 @@ export function checkQuery(route: Route, query: URLSearchParams): unknown {
 function valueIn(field: z.core.$ZodType | undefined, name: string, text: string): unknown {
   const kind = field instanceof z.ZodOptional ? field.unwrap() : field;
   if (kind instanceof z.ZodNumber) {
-    if (!/^\d{1,16}$/.test(text)) throw invalid(`${shown(name)} is a whole number, written in digits.`);
+    if (!/^\d{1,16}$/.test(text)) throw invalid(`${shown(name)} must be a whole number in decimal digits.`);
     return Number(text);
   }
   if (kind instanceof z.ZodBoolean) {
-    if (text !== "true" && text !== "false") throw invalid(`${shown(name)} is true or false.`);
+    if (text !== "true" && text !== "false") throw invalid(`${shown(name)} must be true or false.`);
     return text === "true";
   }
   return text;
 }
 
-/** The body, as a value. An empty one is an empty object. */
+/** Parses and validates a body. An empty body counts as an empty object. */
 export function checkBody(schema: z.ZodType, text: string, route?: Route): unknown {
   if (isUnparsable(text)) throw tooDeep();
   const value = text.trim() === "" ? {} : parsed(text);
@@ -55,12 +55,12 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What the parser says shows parts of the body, and those end up in logs.
+    // The parser's message is not used: it quotes parts of the body, which would end up in logs.
     throw invalid("The body is not JSON.");
   }
 }
 
-/** Level by level, not by a function that calls itself: depth is what is being checked. */
+/** Iterates level by level instead of recursing, because the depth is not checked yet. */
 function isDeeper(value: unknown, max: number): boolean {
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -74,12 +74,12 @@ function checked(schema: z.ZodType, value: unknown, where: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  // An unknown name is most often why the right one is missing.
+  // Reported first: an unknown field is usually the reason why the correct one is missing.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
-  throw issue === undefined ? invalid(`${where} is not as it should be.`) : wrong(issue, schema, where);
+  throw issue === undefined ? invalid(`${where} is not valid.`) : issueError(issue, schema, where);
 }
 
-function wrong(issue: z.core.$ZodIssue, schema: z.ZodType, where: string): ControlError {
+function issueError(issue: z.core.$ZodIssue, schema: z.ZodType, where: string): ControlError {
   if (issue.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
     const meant = issue.path.length === 0 ? suggest(key, fieldsOf(schema)) : undefined;
@@ -96,7 +96,7 @@ function fieldsOf(schema: z.ZodType): readonly string[] {
   return schema.options.flatMap((option) => (option instanceof z.ZodObject ? Object.keys(option.shape) : []));
 }
 
-/** What the client sent, short enough to be shown. */
+/** A name from the client, truncated for an error. */
 const shown = (name: string): string => `\`${name.slice(0, FIELD_CHARS_SHOWN).toWellFormed()}\``;
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);

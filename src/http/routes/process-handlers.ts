@@ -1,4 +1,4 @@
-// The answers to the routes about processes.
+// The handlers of the routes for processes.
 
 import { ControlError } from "../../core/errors.ts";
 import { PAGE_ROWS_MAX } from "../../core/limits.ts";
@@ -6,10 +6,10 @@ import { isProcessId, type ProcessId, sessionOf } from "../../core/model/ids.ts"
 import { utf8Bytes } from "../../core/model/prompt.ts";
 import type { ProcessRow } from "../../core/model/rows.ts";
 import type { BelayControl, ProcessControl, SessionControl } from "../../ports/control.ts";
-import { absent } from "../auth/tenancy.ts";
+import { notFound } from "../auth/tenancy.ts";
 import { ROW_PAGES_MAX } from "../limits.ts";
 import { outputBatches } from "../transport/event-batches.ts";
-import { type EventTexts, withoutPlace } from "../transport/event-text.ts";
+import { type EventTexts, withoutDirectory } from "../transport/event-text.ts";
 import { checkCursor } from "./request-headers.ts";
 import { type RouteHandlers, reply } from "./route-handler.ts";
 
@@ -27,15 +27,15 @@ function views({ control }: ProcessParts) {
     getProcess: async ({ params }) => {
       const { id, sessionId, info } = await find(control, params.process);
       const row = await rowOf(control.session(sessionId), id);
-      const known = { ...(info === undefined ? {} : { info }), ...(row === undefined ? {} : { row }) };
-      return reply(200, { id, sessionId, ...known });
+      const found = { ...(info === undefined ? {} : { info }), ...(row === undefined ? {} : { row }) };
+      return reply(200, { id, sessionId, ...found });
     },
     processResult: async ({ params, query, request }) => {
       const { waitMs = 0 } = query;
       const process = await find(control, params.process);
       const result = await process.wait({ limitMs: waitMs, signal: request.signal });
       if (result === undefined) return reply(202, { processId: process.id, waitedMs: waitMs });
-      return reply(200, withoutPlace(result));
+      return reply(200, withoutDirectory(result));
     },
   } satisfies Partial<RouteHandlers>;
 }
@@ -44,7 +44,7 @@ function output({ control, texts }: ProcessParts) {
   return {
     processOutput: async ({ params, query }) => {
       const page = await (await find(control, params.process)).read(query);
-      if (page === undefined) throw nothingKept(params.process);
+      if (page === undefined) throw noOutput(params.process);
       return reply(200, page);
     },
     followOutput: async ({ params, query, request }) => {
@@ -53,8 +53,8 @@ function output({ control, texts }: ProcessParts) {
       const resumed = request.header("last-event-id");
       const offset = checkCursor(resumed, given) ?? 0;
       const first = await process.read({ ...rest, offset });
-      if (first === undefined) throw nothingKept(params.process);
-      // A browser that comes back after the end is told that there is nothing more, for good.
+      if (first === undefined) throw noOutput(params.process);
+      // A browser that reconnects after the end gets 204, so that it does not reconnect again.
       if (resumed !== undefined && first.end && first.from === first.to) return { kind: "empty", status: 204 };
       return {
         kind: "events",
@@ -69,9 +69,9 @@ function input({ control }: ProcessParts) {
   return {
     processInput: async ({ params, body }) => {
       const { data, base64, end } = body;
-      if (data !== undefined && base64 !== undefined) throw invalid("Give `data` or `base64`, not both.");
+      if (data !== undefined && base64 !== undefined) throw invalid("Send `data` or `base64`, not both.");
       if (data === undefined && base64 === undefined && end === undefined) {
-        throw invalid("There is nothing to write: give `data`, `base64` or `end`.");
+        throw invalid("Nothing to write: send `data`, `base64` or `end`.");
       }
       const process = await find(control, params.process);
       const bytes = base64 === undefined ? data : Buffer.from(base64, "base64");
@@ -86,17 +86,17 @@ function input({ control }: ProcessParts) {
   } satisfies Partial<RouteHandlers>;
 }
 
-/** In the same words as for one that is another tenant's. */
+/** Throws the same error for an unknown process and for another tenant's. */
 async function find(control: BelayControl, id: string): Promise<ProcessControl> {
-  if (!isProcessId(id)) throw absent("process", id);
+  if (!isProcessId(id)) throw notFound("process", id);
   try {
     return await control.session(sessionOf(id)).processes.get(id);
   } catch (error) {
-    throw error instanceof ControlError && error.code === "not_found" ? absent("process", id) : error;
+    throw error instanceof ControlError && error.code === "not_found" ? notFound("process", id) : error;
   }
 }
 
-/** Newest first: most often it is the last one, or among the last thousand. */
+/** Searches newest first: usually it is the last row, or among the last thousand. */
 async function rowOf(session: SessionControl, id: ProcessId): Promise<ProcessRow | undefined> {
   let before: number | undefined;
   for (let page = 0; page < ROW_PAGES_MAX; page += 1) {
@@ -110,9 +110,9 @@ async function rowOf(session: SessionControl, id: ProcessId): Promise<ProcessRow
   return undefined;
 }
 
-const nothingKept = (id: string): ControlError =>
-  new ControlError("not_found", `Nothing is kept of what ${id} has said.`, {
-    hint: "Output is kept on the machine the process ran on, for as long as its session.",
+const noOutput = (id: string): ControlError =>
+  new ControlError("not_found", `There is no output of ${id}.`, {
+    hint: "Output is kept on the machine on which the process ran, as long as its session exists.",
   });
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);

@@ -1,4 +1,4 @@
-// What answers one route: a function from what was asked, checked and admitted, to one of the answers in the table.
+// The type of a route handler: a function from a validated and admitted request to one of the route's replies.
 
 import type { Actor, HttpRequest } from "../transport/http-exchange.ts";
 import type { BodyGiven, BodyOf, ParamsOf, QueryOf, Route, RouteAnswer } from "./route.ts";
@@ -9,18 +9,18 @@ export interface RouteRequest<R extends Route> {
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
   readonly body: BodyOf<R>;
-  /** The caller's own name for this request. */
+  /** The idempotency key. */
   readonly key: string | undefined;
   readonly request: HttpRequest;
 }
 
-/** Where the pieces of a stream come from. The signal aborts when nobody wants them any more. */
+/** Produces the pieces of a stream. The signal aborts when the reader has left. */
 export type Source = (signal: AbortSignal) => EventBatches;
 
-/** `complete`: there is nothing more to come, ever. `cut`: there is, but not from here. */
+/** `complete`: there are no more events, ever. `cut`: there are more, but not on this stream. */
 export type EventBatches = AsyncIterator<string, "complete" | "cut">;
 
-/** An answer as a doing gives it. */
+/** The result of a handler. */
 export type Reply =
   | { readonly kind: "json"; readonly status: number; readonly body: unknown }
   | { readonly kind: "text"; readonly status: number; readonly type: string; readonly text: string }
@@ -36,14 +36,14 @@ type ReplyAs<Status, Answer extends RouteAnswer> = Answer extends { readonly kin
   ? { readonly kind: "json"; readonly status: Status; readonly body: BodyGiven<Answer> }
   : Extract<Reply, { kind: Answer["kind"] }> & { readonly status: Status };
 
-/** Only what the table says: one of the route's statuses, with the body that belongs to it. */
+/** The replies that the table allows: one of the route's statuses, with its body. */
 export type ReplyOf<R extends Route> = {
   [Status in keyof R["answers"] & number]: ReplyAs<Status, R["answers"][Status]>;
 }[keyof R["answers"] & number];
 
-export type RouteHandler<R extends Route> = (ask: RouteRequest<R>) => Promise<ReplyOf<R>>;
+export type RouteHandler<R extends Route> = (request: RouteRequest<R>) => Promise<ReplyOf<R>>;
 
-/** One for every route: a route without one does not compile. */
+/** One handler for every route: a route without a handler does not compile. */
 export type RouteHandlers<Names extends RouteName = RouteName> = {
   readonly [Name in Names]: RouteHandler<Routes[Name]>;
 };

@@ -1,7 +1,7 @@
-// Which route a method and a path name.
+// Finds the route of a method and a path.
 //
 // Invariants
-// 1. A path is split before it is decoded: an encoded slash is part of a name, never a way elsewhere.
+// 1. A path is split before it is decoded: an encoded slash is part of a name and never a separator.
 import { isMutation, type Route } from "./route.ts";
 import { ROUTE_NAMES, type RouteName, routeOf } from "./routes.ts";
 
@@ -12,7 +12,7 @@ export type Match =
       readonly route: Route;
       readonly params: Readonly<Record<string, string>>;
     }
-  /** There is something at this path, but not for this method. */
+  /** The path exists, but not with this method. */
   | { readonly kind: "method"; readonly allow: string }
   | { readonly kind: "none" };
 
@@ -22,7 +22,7 @@ interface RouteEntry {
   readonly segments: readonly string[];
 }
 
-/** Paths of the table have at most this many segments: a longer one is not looked at. */
+/** No path of the table has more segments. Longer paths are not searched. */
 const SEGMENTS_MAX = 8;
 
 const BY_LENGTH: ReadonlyMap<number, readonly RouteEntry[]> = Map.groupBy(
@@ -34,22 +34,22 @@ const BY_LENGTH: ReadonlyMap<number, readonly RouteEntry[]> = Map.groupBy(
 
 export function matchRoute(method: string, path: string): Match {
   const segments = path.split("/", SEGMENTS_MAX + 2).slice(1);
-  const there = (BY_LENGTH.get(segments.length) ?? []).filter((entry) => fits(entry.segments, segments));
-  if (there.length === 0) return { kind: "none" };
-  const wanted = method === "HEAD" ? "GET" : method;
-  const entry = there.find(({ route }) => route.method === wanted);
-  if (entry === undefined) return { kind: "method", allow: allowed(there) };
+  const entries = (BY_LENGTH.get(segments.length) ?? []).filter((entry) => matches(entry.segments, segments));
+  if (entries.length === 0) return { kind: "none" };
+  const routeMethod = method === "HEAD" ? "GET" : method;
+  const entry = entries.find(({ route }) => route.method === routeMethod);
+  if (entry === undefined) return { kind: "method", allow: allowedMethods(entries) };
   const params = paramsIn(entry.segments, segments);
   return params === undefined ? { kind: "none" } : { kind: "found", name: entry.name, route: entry.route, params };
 }
 
 const isParam = (segment: string): boolean => segment.startsWith("{");
 
-function fits(template: readonly string[], segments: readonly string[]): boolean {
+function matches(template: readonly string[], segments: readonly string[]): boolean {
   return template.every((part, index) => (isParam(part) ? segments[index] !== "" : part === segments[index]));
 }
 
-/** Undefined: what was encoded is no text. */
+/** Undefined if a segment is not valid percent-encoded UTF-8. */
 function paramsIn(
   template: readonly string[],
   segments: readonly string[],
@@ -72,8 +72,8 @@ function textOf(segment: string): string | undefined {
   }
 }
 
-function allowed(there: readonly RouteEntry[]): string {
-  const methods = there.map(({ route }) => route.method);
-  const reading = there.some(({ route }) => !isMutation(route)) ? ["HEAD"] : [];
+function allowedMethods(entries: readonly RouteEntry[]): string {
+  const methods = entries.map(({ route }) => route.method);
+  const reading = entries.some(({ route }) => !isMutation(route)) ? ["HEAD"] : [];
   return [...methods, ...reading, "OPTIONS"].join(", ");
 }

@@ -1,17 +1,17 @@
-// One route of the API: where it is, who may take it, what goes in and what comes out.
+// The type of a route: its method, path, scope, and the schemas of its input and replies.
 import type { z } from "zod";
 import type { Json } from "../../core/model/prompt.ts";
 import type { InputType } from "../schemas/schema-type-check.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** What a token must be allowed to do. `public`: nothing, and no token is needed. */
+/** The scope that a token must have. `public`: no token is needed. */
 export type RouteScope = "read" | "prompt" | "cancel" | "approve" | "admin" | "public";
 
-/** What stands in a path in braces. Each but `key` and `name` is checked for its kind. */
+/** The parameters of paths. Each except `key` and `name` must be an id of its kind. */
 export type ParamName = "session" | "run" | "call" | "process" | "question" | "key" | "name";
 
-/** An answer is JSON by a schema, a text of another kind, a stream of events, or nothing. */
+/** A reply: JSON with a schema, another text, an event stream, or nothing. */
 export type RouteAnswer =
   | { readonly kind: "json"; readonly schema: z.ZodType }
   | { readonly kind: "text"; readonly type: string }
@@ -20,30 +20,30 @@ export type RouteAnswer =
 
 export interface Route {
   readonly method: Method;
-  /** With `{session}` and the like in place of ids. */
+  /** With parameters in braces, such as `{session}`. */
   readonly path: `/${string}`;
   readonly scope: RouteScope;
-  /** One sentence for people. */
+  /** One sentence for the documentation. */
   readonly summary: string;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answers: Readonly<Record<number, RouteAnswer>>;
-  /** It brings something to an end: never refused because somebody was too fast. */
+  /** It stops something, so it is exempt from the rate limit. */
   readonly stop?: true;
-  /** It carries requests that are admitted, counted and recorded one by one, so it is none of that itself. */
+  /** It carries requests that are admitted, counted and audited separately, so it is exempt itself. */
   readonly carrier?: true;
   /** It concerns the whole server, not one tenant. */
   readonly serverWide?: true;
-  /** For whatever changes something: how the audit trail names it, and what it was done to. */
+  /** For mutations: the name of the action and the parameter with its target, for the audit trail. */
   readonly audit?: { readonly action: string; readonly target?: ParamName };
-  /** `no`: doing it twice is not the same as once, and no key can make it so. */
+  /** `no`: it is not idempotent and accepts no key. */
   readonly keyed?: "no";
 }
 
-/** Everything but reading changes something. */
+/** Every method but GET is a mutation. */
 export const isMutation = (route: Pick<Route, "method">): boolean => route.method !== "GET";
 
-/** The names in braces, in order. */
+/** The names of the parameters in a path, in order. */
 export const paramsOf = (path: string): readonly string[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
 
@@ -51,7 +51,7 @@ type ParamsIn<Path extends string> = Path extends `${string}{${infer Name}}${inf
   ? Name | ParamsIn<Rest>
   : never;
 
-/** What was checked: an optional field is there or it is not, and nothing in it will be changed. */
+/** A validated value: optional fields are never undefined, and everything is readonly. */
 type Checked<T> = [Json] extends [T]
   ? T
   : T extends readonly (infer Item)[]
@@ -60,7 +60,7 @@ type Checked<T> = [Json] extends [T]
       ? { readonly [K in keyof T]: Checked<Exclude<T[K], undefined>> }
       : T;
 
-/** What a route's path, query and body are once they have been checked. */
+/** The validated path parameters, query and body of a route. */
 export type ParamsOf<R extends Route> = { readonly [Name in ParamsIn<R["path"]>]: string };
 export type QueryOf<R extends Route> = R extends { readonly query: infer Q extends z.ZodType }
   ? Checked<z.output<Q>>
@@ -69,7 +69,7 @@ export type BodyOf<R extends Route> = R extends { readonly body: infer B extends
   ? Checked<z.output<B>>
   : undefined;
 
-/** A value as it may be given for an answer in JSON. */
+/** The input type of a JSON reply. */
 export type BodyGiven<A extends RouteAnswer> = A extends { readonly schema: infer S extends z.ZodType }
   ? InputType<z.output<S>>
   : never;

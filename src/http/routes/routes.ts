@@ -1,4 +1,4 @@
-// The table of all routes. The server answers exactly these, and the document describes exactly these.
+// The table of all routes. The server answers exactly these, and the OpenAPI document describes exactly these.
 
 import type { Route } from "./route.ts";
 import { RUN_ROUTES } from "./run-routes.ts";

@@ -1,4 +1,4 @@
-// The answers to the routes about runs, calls and questions.
+// The handlers of the routes for runs, calls and questions.
 
 import { Bug } from "../../core/bug.ts";
 import type { CancelReceipt } from "../../core/model/cancel.ts";
@@ -10,7 +10,7 @@ import { processHandlers } from "./process-handlers.ts";
 import { keyed, reasonBy } from "./request-context.ts";
 import { checkCursor } from "./request-headers.ts";
 import { type RouteHandlers, type RouteRequest, reply } from "./route-handler.ts";
-import { found, idsIn, standingOf } from "./run-outcomes.ts";
+import { idsIn, outcomesOf, outcomesReply } from "./run-outcomes.ts";
 import type { RUN_ROUTES } from "./run-routes.ts";
 import { requireWithin } from "./session-handlers.ts";
 import type { Waits } from "./wait-or-disconnect.ts";
@@ -35,16 +35,16 @@ function views({ control, waiting }: RunHandlerParts) {
       if (before.outcome !== undefined) return reply(200, { runId: before.id, outcome: before.outcome });
       const { outcome, waitedMs } = await waiting.outcome(run, query.waitMs ?? 0, request.signal);
       if (outcome !== undefined) return reply(200, { runId: before.id, outcome });
-      const { phase, outcome: meanwhile, id: runId } = await run.row();
-      if (meanwhile !== undefined) return reply(200, { runId, outcome: meanwhile });
+      const { phase, outcome: late, id: runId } = await run.row();
+      if (late !== undefined) return reply(200, { runId, outcome: late });
       return reply(202, { runId, phase: phase === "settled" ? "live" : phase, waitedMs });
     },
     runOutcomes: async ({ actor, query, request }) => {
       const ids = idsIn(query.runs);
-      const now = await standingOf(control, actor, ids);
-      if (now.outcomes.length + now.failed.length > 0) return reply(200, found(now));
+      const now = await outcomesOf(control, actor, ids);
+      if (now.outcomes.length + now.failed.length > 0) return reply(200, outcomesReply(now));
       await waiting.anyOf(now.live, query.waitMs ?? 0, request.signal);
-      return reply(200, found(await standingOf(control, actor, ids)));
+      return reply(200, outcomesReply(await outcomesOf(control, actor, ids)));
     },
   } satisfies Partial<RouteHandlers>;
 }
@@ -74,7 +74,7 @@ function stops({ control }: RunHandlerParts) {
   const cancel = async (target: string, options: CancelOptions): Promise<CancelReceipt & AwaitedOutcome> => {
     const receipt = await control.cancel(target, options);
     if (receipt.kind === "idle" || "runs" in receipt)
-      throw new Bug(`a cancel of ${target} was answered as a session's`);
+      throw new Bug(`a cancel of ${target} returned the receipt of a session`);
     return receipt;
   };
   return {
@@ -91,7 +91,7 @@ function stops({ control }: RunHandlerParts) {
 
 function answers({ control }: RunHandlerParts) {
   return {
-    answerQuestion: async (ask) => reply(200, await answer(control, ask)),
+    answerQuestion: async (request) => reply(200, await answer(control, request)),
   } satisfies Partial<RouteHandlers>;
 }
 

@@ -1,4 +1,4 @@
-// The answers to the routes about the whole house.
+// The handlers of the routes for the whole server.
 
 import { ControlError } from "../../core/errors.ts";
 import { runOf, tenantPrefix } from "../../core/model/ids.ts";
@@ -22,7 +22,7 @@ export interface ServerHandlerParts {
   readonly texts: EventTexts;
   readonly waiting: Waits;
   readonly shared: SharedStreams;
-  /** The document. Made when it is first asked for. */
+  /** The OpenAPI document. Generated on the first call. */
   readonly openApi: () => string;
   readonly now: () => number;
   readonly audit: ServerAudit | undefined;
@@ -30,11 +30,10 @@ export interface ServerHandlerParts {
 }
 
 export function serverHandlers(parts: ServerHandlerParts): RouteHandlers<keyof typeof SERVER_ROUTES> {
-  return { ...aboutItself(parts), ...aboutAll(parts), ...beginnings(parts) };
+  return { ...serverState(parts), ...allSessions(parts), ...newSessions(parts) };
 }
 
-/** How the server is. */
-function aboutItself({ control, waiting, openApi, audit, metrics }: ServerHandlerParts) {
+function serverState({ control, waiting, openApi, audit, metrics }: ServerHandlerParts) {
   return {
     health: async () => reply(200, { status: "ok" }),
     ready: async () => {
@@ -50,12 +49,12 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: ServerHandle
     },
     openapi: async () => ({ kind: "text", status: 200, type: "application/json; charset=utf-8", text: openApi() }),
     metrics: async () => {
-      if (metrics === undefined) throw new ControlError("not_found", "This server keeps no metrics.");
+      if (metrics === undefined) throw new ControlError("not_found", "This server has no metrics.");
       return { kind: "text", status: 200, type: METRICS_TYPE, text: await metrics.text() };
     },
     status: async () => reply(200, await control.status()),
     audit: async ({ actor, query }) => {
-      if (audit === undefined) throw new ControlError("not_found", "This server keeps no audit trail.");
+      if (audit === undefined) throw new ControlError("not_found", "This server has no audit trail.");
       const { limit = ROWS_DEFAULT, ...rest } = query;
       const { records, next } = await audit.read({ ...rest, limit, ...within(actor) });
       return reply(200, { records, next: next ?? null });
@@ -63,11 +62,10 @@ function aboutItself({ control, waiting, openApi, audit, metrics }: ServerHandle
   } satisfies Partial<RouteHandlers>;
 }
 
-/** What goes on in it. */
-function aboutAll({ control, texts, shared }: ServerHandlerParts) {
+function allSessions({ control, texts, shared }: ServerHandlerParts) {
   return {
     live: async ({ actor }) => reply(200, { sessions: await control.live(within(actor)) }),
-    // Sent again because its answer was lost, it must not stop what has begun since.
+    // Idempotent by its key: a retry after a lost response must not stop what has begun since.
     cancelAll: async ({ actor, body, key }) => {
       const { reason, ...rest } = body;
       const sender = { ...within(actor), ...ownKeys(actor), actor: actor.name };
@@ -117,12 +115,12 @@ function aboutAll({ control, texts, shared }: ServerHandlerParts) {
   } satisfies Partial<RouteHandlers>;
 }
 
-function beginnings({ control, now }: ServerHandlerParts) {
+function newSessions({ control, now }: ServerHandlerParts) {
   return {
     createSession: async ({ actor, body, key }) => {
       const { tenant } = actor;
       if (tenant !== undefined && body.id !== undefined && !body.id.startsWith(tenantPrefix(tenant))) {
-        throw new ControlError("invalid", `The ids of your sessions begin with "${tenantPrefix(tenant)}".`);
+        throw new ControlError("invalid", `The id of the session must begin with "${tenantPrefix(tenant)}".`);
       }
       const existed = body.id !== undefined && (await exists(control, body.id));
       const from = now();
@@ -143,7 +141,7 @@ function beginnings({ control, now }: ServerHandlerParts) {
   } satisfies Partial<RouteHandlers>;
 }
 
-/** Whether it was made by this request, as far as a key leaves that to be told: the first to come made it. */
+/** Whether this request has created the session. With a key that is a guess: it is new and has one event. */
 const isNew = ({ createdAt, head }: SessionRow, from: number): boolean => createdAt >= from && head === 1;
 
 async function exists(control: BelayControl, id: string): Promise<boolean> {

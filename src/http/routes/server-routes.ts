@@ -1,4 +1,4 @@
-// Routes about the whole house: how it is, what goes on in it, and how to stop all of it.
+// The routes for the whole server: its state, all sessions, and stopping everything.
 import { z } from "zod";
 import { feedCursor, feedEvent, recorded, streamDown } from "../schemas/event.ts";
 import { coveredSessions, promptCancelReceipt } from "../schemas/outcome.ts";
@@ -30,7 +30,7 @@ import { events, json, type Route, text } from "./route.ts";
 /** The exposition format of the metrics. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** That messages have arrived. */
+/** The reply to messages on a stream. */
 export const received = z.strictObject({});
 
 export const auditRecords = z.object({ records: z.array(auditRecord), next: z.string().nullable() });
@@ -40,15 +40,14 @@ export const SERVER_ROUTES = {
     method: "GET",
     path: "/healthz",
     scope: "public",
-    summary: "Whether the server answers at all.",
+    summary: "Liveness: whether the server responds.",
     answers: { 200: json(health) },
   },
   ready: {
     method: "GET",
     path: "/readyz",
     scope: "public",
-    summary:
-      "Whether the server takes prompts: not while it shuts down, cannot record them, or is short of open files.",
+    summary: "Readiness: not ready while the server shuts down, cannot record prompts, or is short of open files.",
     answers: { 200: json(readiness), 503: json(readiness) },
   },
   openapi: {
@@ -71,21 +70,21 @@ export const SERVER_ROUTES = {
     path: "/v1/status",
     scope: "read",
     serverWide: true,
-    summary: "How the worker is, and how much work it has.",
+    summary: "The state and load of the worker.",
     answers: { 200: json(status) },
   },
   live: {
     method: "GET",
     path: "/v1/live",
     scope: "read",
-    summary: "Every session that is busy or has processes, each with why.",
+    summary: "All sessions that are busy or have processes, with the reason.",
     answers: { 200: json(explanations) },
   },
   audit: {
     method: "GET",
     path: "/v1/audit",
     scope: "admin",
-    summary: "Who asked for what, and what they were told. Newest first.",
+    summary: "The audit trail: actor, action and result of control requests, newest first.",
     query: auditQuery,
     answers: { 200: json(auditRecords) },
   },
@@ -113,7 +112,7 @@ export const SERVER_ROUTES = {
     method: "POST",
     path: "/v1/sessions",
     scope: "prompt",
-    summary: "Makes a session. With an id or a key that was used before it is the one that exists.",
+    summary: "Creates a session, or returns the existing one if its id or key was used before.",
     body: createBody,
     answers: { 200: json(sessionRow), 201: json(sessionRow) },
     audit: { action: "create-session" },
@@ -130,7 +129,7 @@ export const SERVER_ROUTES = {
     method: "GET",
     path: "/v1/ids",
     scope: "read",
-    summary: "Ids that begin with a prefix, live or at rest. An exact match is first.",
+    summary: "Ids that begin with a prefix, of live and settled objects. An exact match comes first.",
     query: idsQuery,
     answers: { 200: json(idsFound) },
   },
@@ -147,7 +146,7 @@ export const SERVER_ROUTES = {
     method: "GET",
     path: "/v1/events",
     scope: "read",
-    summary: "What is recorded in any session, as it happens.",
+    summary: "The events of all sessions as they are recorded.",
     query: allEventsQuery,
     answers: { 200: events(feedEvent, feedCursor, recorded) },
   },
@@ -166,7 +165,7 @@ export const SERVER_ROUTES = {
     carrier: true,
     stop: true,
     keyed: "no",
-    summary: "Messages for a stream that was opened as an event stream. Its answers come there.",
+    summary: "Sends messages to a stream that was opened as an event stream. The responses arrive there.",
     body: streamBody,
     answers: { 202: json(received) },
     audit: { action: "stream" },
@@ -175,7 +174,7 @@ export const SERVER_ROUTES = {
     method: "GET",
     path: "/v1/questions",
     scope: "read",
-    summary: "What people are asked anywhere, and have not answered.",
+    summary: "The open questions of all sessions.",
     answers: { 200: json(questions) },
   },
 } as const satisfies Readonly<Record<string, Route>>;

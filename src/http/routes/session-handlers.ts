@@ -1,4 +1,4 @@
-// The answers to the routes about one session.
+// The handlers of the routes for one session.
 
 import { ControlError } from "../../core/errors.ts";
 import { beyondTheEnd } from "../../core/input.ts";
@@ -27,12 +27,13 @@ function prompts({ control }: SessionHandlerParts) {
     // Registered before anything is awaited: the order of arrival is the order of acceptance.
     promptSession: async ({ actor, params, body, key }) => {
       const { prompt, ...rest } = body;
-      // It stops the live run, whose ever that is.
+      // It stops the live run, even another actor's.
       if (rest.delivery === "interrupt") requireScope(actor, "cancel", "A prompt that interrupts");
       const run = control.session(params.session).prompt(prompt, { ...rest, ...keyed(key), actor: actor.name });
       return reply(202, { ...(await run.accepted), sessionId: run.sessionId });
     },
-    changeQueue: async (ask) => reply(200, unrefused(await change(control.session(ask.params.session), ask))),
+    changeQueue: async (request) =>
+      reply(200, requireDone(await change(control.session(request.params.session), request))),
     setMode: async ({ actor, params, body, key }) => {
       const { mode, by = actor.name } = body;
       return reply(200, await control.session(params.session).setMode(mode, { by, ...keyed(key) }));
@@ -55,7 +56,7 @@ function stops({ control }: SessionHandlerParts) {
       const options = { ...rest, ...keyed(key), actor: actor.name, reason: reasonBy(actor, reason) };
       return reply(200, await control.session(params.session).cancel(options));
     },
-    // Without a reason it was closed, and that is the reason.
+    // Without a reason, the reason is `closed`.
     closeSession: async ({ actor, params, body, key }) => {
       const { reason } = body;
       const why = reason === undefined ? {} : { reason: reasonBy(actor, reason) };
@@ -71,7 +72,7 @@ function stops({ control }: SessionHandlerParts) {
     },
     withdrawRun: async ({ actor, params, body, key }) => {
       const options = { reason: reasonBy(actor, body.reason), ...keyed(key) };
-      return reply(200, unrefused(await control.session(params.session).queue.withdraw(params.run, options)));
+      return reply(200, requireDone(await control.session(params.session).queue.withdraw(params.run, options)));
     },
     deleteSession: async ({ actor, params, body }) => {
       const { reason } = body;
@@ -127,14 +128,14 @@ function log({ control, texts }: SessionHandlerParts) {
   } satisfies Partial<RouteHandlers>;
 }
 
-/** A cursor that the log has not reached was not given out by it. */
+/** Throws for a cursor beyond the end of the log: the log has never returned it. */
 export async function requireWithin(session: SessionControl, after: number): Promise<void> {
   const { head } = await session.row();
   if (after > head) throw beyondTheEnd(after, head);
 }
 
-/** The library throws its refusals; a control that returns one means the same. */
-function unrefused(receipt: QueueReceipt): Exclude<QueueReceipt, { kind: "refused" }> {
+/** Throws a refusal, as the library does. */
+function requireDone(receipt: QueueReceipt): Exclude<QueueReceipt, { kind: "refused" }> {
   if (receipt.kind === "refused") throw new ControlError(receipt.code, receipt.message);
   return receipt;
 }

@@ -1,10 +1,10 @@
-// What goes wrong, as HTTP says it: one status for each code.
+// Maps errors to HTTP responses: one status for each error code.
 import { type ControlCode, ControlError, STOP_UNRECORDED, toControlError } from "../../core/errors.ts";
 import { Denial, errorAnswer } from "../auth/guard-denial.ts";
 import { RETRY_AFTER_S } from "../limits.ts";
 import type { HttpAnswer } from "../transport/http-exchange.ts";
 
-/** `disconnected`: whoever asked is gone, so nobody reads the status but the log and the metrics. */
+/** The client never sees the status of `disconnected`: it is for the log and the metrics. */
 export const STATUS: Readonly<Record<ControlCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
@@ -27,8 +27,8 @@ export const STATUS: Readonly<Record<ControlCode, number>> = {
   internal: 500,
 };
 
-/** What the house says about these is for whoever runs it: it names files, and what a database has said. */
-const SEEN: Readonly<Partial<Record<ControlCode, string>>> = {
+/** Public messages of these errors. The original ones are for the operator: they contain paths and database errors. */
+const PUBLIC_MESSAGES: Readonly<Partial<Record<ControlCode, string>>> = {
   store_full: "There is no space left for what the server has to record.",
   store_locked: "Another program is writing to the server's store.",
   store_corrupt: "The server's store is damaged.",
@@ -37,28 +37,29 @@ const SEEN: Readonly<Partial<Record<ControlCode, string>>> = {
   internal: "Something went wrong inside Belay.",
 };
 
-/** The answer to a request that was refused or failed; and the error as the log may have it. */
-export function failed(
+/** The response to a request that was refused or failed, and the error for the log. */
+export function errorResponse(
   thrown: unknown,
   requestId: string,
 ): { readonly error: ControlError; readonly answer: HttpAnswer } {
   if (thrown instanceof Denial) return { error: thrown, answer: thrown.answer(requestId) };
   const error = toControlError(thrown);
   const { code, hint } = error;
-  // Whoever asked for a stop is told that it is under way, also by a house that cannot say why it has not recorded it.
-  const seen = hint === STOP_UNRECORDED ? new ControlError(code, unrecorded(code), { hint }) : seenOf(error);
+  // The client must learn that its stop is carried out, even if the reason why it is not recorded is not public.
+  const sent = hint === STOP_UNRECORDED ? new ControlError(code, unrecorded(code), { hint }) : publicError(error);
   const status = STATUS[code];
-  return { error, answer: errorAnswer(seen, { status, headers: headersOf(code, status), requestId }) };
+  return { error, answer: errorAnswer(sent, { status, headers: headersOf(code, status), requestId }) };
 }
 
-/** An error as clients may see it. */
-export function seenOf(error: ControlError): ControlError {
-  const message = SEEN[error.code];
+/** The error without details that clients must not see. */
+export function publicError(error: ControlError): ControlError {
+  const message = PUBLIC_MESSAGES[error.code];
   return message === undefined ? error : new ControlError(error.code, message);
 }
 
-/** What the hint says of the same is that it was carried out. */
-const unrecorded = (code: ControlCode): string => ["The stop is not recorded yet.", SEEN[code] ?? []].flat().join(" ");
+/** The message of an unrecorded stop. Its hint tells that the stop was carried out. */
+const unrecorded = (code: ControlCode): string =>
+  ["The stop is not recorded yet.", PUBLIC_MESSAGES[code] ?? []].flat().join(" ");
 
 function headersOf(code: ControlCode, status: number): Readonly<Record<string, string>> {
   if (status === 429 || status === 503) return { "retry-after": String(RETRY_AFTER_S) };

@@ -1,10 +1,10 @@
-// The body of a stop. What says what it covers is checked as every body is; the rest is no reason to refuse it.
+// Corrects the body of a stop. Fields that determine what it covers are validated strictly; others never refuse it.
 import { z } from "zod";
 import { readableReason, readableWait } from "../../core/stop-form.ts";
 import { suggest } from "../../core/suggest.ts";
 import type { Route } from "./route.ts";
 
-/** Read as far as possible, or left out. All other fields say what is covered. */
+/** Fields that are parsed leniently, or dropped. All other fields determine what is covered. */
 const LENIENT: Readonly<Record<string, (given: unknown) => unknown>> = {
   reason: readableReason,
   waitMs: readableWait,
@@ -12,8 +12,8 @@ const LENIENT: Readonly<Record<string, (given: unknown) => unknown>> = {
 };
 
 /**
- * The body as its schema takes it: without unknown fields, unless one may be a misspelt field that says what is
- * covered. That would make the stop another one, so the schema refuses it.
+ * The body in a form that its schema accepts: without unknown fields. A field that may be a misspelt one that
+ * determines what is covered is kept, so that the schema refuses it: dropping it would change the stop.
  */
 export function readableStop({ stop, body }: Route, value: unknown): unknown {
   if (stop !== true || !(body instanceof z.ZodObject) || !("reason" in body.shape)) return value;

@@ -1,8 +1,8 @@
-// Waiting on behalf of somebody who may leave, for something that may take long. Ends with what came first.
+// Waits for the outcomes of runs for clients: until the outcome, the timeout, the disconnect or the shutdown.
 //
 // Invariants
-// 1. However often a run is asked about, one promise waits for its outcome.
-// 2. Whoever stops waiting leaves nothing behind but that.
+// 1. However many requests wait for a run, one promise listens for its outcome.
+// 2. A request that stops waiting leaves nothing else behind.
 
 import { ControlError } from "../../core/errors.ts";
 import type { Outcome } from "../../core/model/cancel.ts";
@@ -10,7 +10,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { RunControl } from "../../ports/control.ts";
 import { OUTCOMES_AWAITED_MAX } from "../limits.ts";
 
-/** Who waits for one run. Not reactions of a promise: those stay until the run has ended, however long that takes. */
+/** The requests that wait for one run. Not promise reactions: those would stay until the run has ended. */
 type Waiters = Set<PromiseWithResolvers<Outcome | undefined>>;
 
 export class Waits {
@@ -22,7 +22,7 @@ export class Waits {
     this.#clock = clock;
   }
 
-  /** Nobody is made to wait any longer, nor from now on. */
+  /** Ends all waits, now and in the future. */
   close(): void {
     this.#closing.abort(CLOSING);
   }
@@ -31,7 +31,7 @@ export class Waits {
     return this.#closing.signal.aborted;
   }
 
-  /** How a run ends, if it does within `limitMs` and somebody still wants to know. And how long that took. */
+  /** Waits for the outcome of a run until the timeout or the disconnect. Returns the waited time, too. */
   async outcome(
     run: RunControl,
     limitMs: number,
@@ -42,7 +42,7 @@ export class Waits {
     return { outcome, waitedMs: Math.round(this.#clock.elapsed() - from) };
   }
 
-  /** Until the first of these runs ends. One that cannot be waited for is no reason not to wait for the others. */
+  /** Waits for the first outcome of several runs. An error of one run does not end the wait for the others. */
   async anyOf(runs: readonly RunControl[], limitMs: number, gone: AbortSignal): Promise<void> {
     const over = new AbortController();
     const signal = AbortSignal.any([gone, over.signal]);
@@ -59,17 +59,17 @@ export class Waits {
     const known = this.#runs.get(id);
     if (known !== undefined) return known;
     if (this.#runs.size >= OUTCOMES_AWAITED_MAX) {
-      throw new ControlError("overloaded", "The outcomes of too many runs are being waited for.");
+      throw new ControlError("overloaded", "Too many runs are awaited.");
     }
     const waiters: Waiters = new Set();
     this.#runs.set(id, waiters);
-    const over = (tell: (waiter: PromiseWithResolvers<Outcome | undefined>) => void): void => {
+    const settle = (notify: (waiter: PromiseWithResolvers<Outcome | undefined>) => void): void => {
       this.#runs.delete(id);
-      for (const waiter of waiters) tell(waiter);
+      for (const waiter of waiters) notify(waiter);
     };
     outcome.then(
-      (ended) => over(({ resolve }) => resolve(ended)),
-      (error) => over(({ reject }) => reject(error)),
+      (ended) => settle(({ resolve }) => resolve(ended)),
+      (error) => settle(({ reject }) => reject(error)),
     );
     return waiters;
   }
@@ -80,14 +80,14 @@ export class Waits {
     const waiters = this.#waitersOf(run);
     const waiter = Promise.withResolvers<Outcome | undefined>();
     const stop = (): void => waiter.resolve(undefined);
-    const dispose = this.#clock.after(limitMs, stop);
+    const cancelTimer = this.#clock.after(limitMs, stop);
     waiters.add(waiter);
     gone.addEventListener("abort", stop);
     closing.addEventListener("abort", stop);
     try {
       return await waiter.promise;
     } finally {
-      dispose();
+      cancelTimer();
       waiters.delete(waiter);
       gone.removeEventListener("abort", stop);
       closing.removeEventListener("abort", stop);

@@ -1,4 +1,4 @@
-// The names under which the document and its readers know each schema.
+// The names of the schemas in the OpenAPI document.
 import type { z } from "zod";
 import { auditRecords, received } from "../routes/server-routes.ts";
 import * as event from "./event.ts";

@@ -1,4 +1,4 @@
-// The facts of a log, as they are stored and sent; what is heard between them; and what a watcher of all is told.
+// The schemas of recorded events, of live deltas, and of the feed of all sessions.
 import { z } from "zod";
 import { at, callId, count, processId, questionId, runId, seq, sessionId, turnId } from "./id.ts";
 import { cancelReason, outcome } from "./outcome.ts";
@@ -6,8 +6,8 @@ import { exit, feedback, outputNote } from "./process.ts";
 import { about, ending } from "./question.ts";
 import { delivery, item, json, prompt } from "./value.ts";
 
-/** Every fact has a type, its position, and when it was recorded. */
-const fact = <const T extends string, const Shape extends z.core.$ZodLooseShape>(type: T, shape: Shape) =>
+/** Every recorded event has a type, its position, and the time at which it was recorded. */
+const event = <const T extends string, const Shape extends z.core.$ZodLooseShape>(type: T, shape: Shape) =>
   z.object({ seq, at, type: z.literal(type), ...shape });
 
 const yes = z.literal(true).optional();
@@ -29,23 +29,23 @@ export const providerCall = z.object({ id: z.string(), data: json.optional() });
 const work = z.union([turnId, callId]);
 
 const ofSession = [
-  fact("session.created", { sessionId, title: z.string().optional(), cwd: z.string().optional() }),
-  fact("session.cancel_requested", { reason: cancelReason, covers: z.array(runId) }),
-  fact("session.closed", { reason: cancelReason }),
-  fact("session.mode_set", { mode: z.string(), by: z.string().optional() }),
-  fact("session.compacted", { turnId, summary: z.string() }),
-  fact("inbox.added", {
+  event("session.created", { sessionId, title: z.string().optional(), cwd: z.string().optional() }),
+  event("session.cancel_requested", { reason: cancelReason, covers: z.array(runId) }),
+  event("session.closed", { reason: cancelReason }),
+  event("session.mode_set", { mode: z.string(), by: z.string().optional() }),
+  event("session.compacted", { turnId, summary: z.string() }),
+  event("inbox.added", {
     item,
     processId: processId.optional(),
     heldBy: work.optional(),
     alsoHeldBy: z.array(work).optional(),
     wake: yes,
   }),
-  fact("request.answered", { key: z.string(), content: z.string(), answer: json }),
+  event("request.answered", { key: z.string(), content: z.string(), answer: json }),
 ] as const;
 
 const ofQueue = [
-  fact("run.accepted", {
+  event("run.accepted", {
     runId,
     prompt,
     delivery,
@@ -53,20 +53,20 @@ const ofQueue = [
     content: z.string().optional(),
     wake: yes,
   }),
-  fact("run.edited", { runId, prompt }),
-  fact("run.moved", { runId, index: count }),
+  event("run.edited", { runId, prompt }),
+  event("run.moved", { runId, index: count }),
 
-  fact("run.steered", { runId }),
-  fact("run.requeued", { runId }),
-  fact("run.taken", { runId, into: runId, turnId }),
+  event("run.steered", { runId }),
+  event("run.requeued", { runId }),
+  event("run.taken", { runId, into: runId, turnId }),
 ] as const;
 
 const ofRun = [
-  fact("run.started", { runId }),
-  fact("run.cancel_requested", { runId, reason: cancelReason }),
-  fact("run.parked", { runId }),
-  fact("run.recovered", { runId, attempt: count }),
-  fact("run.settled", {
+  event("run.started", { runId }),
+  event("run.cancel_requested", { runId, reason: cancelReason }),
+  event("run.parked", { runId }),
+  event("run.recovered", { runId, attempt: count }),
+  event("run.settled", {
     runId,
     outcome,
     key: z.string().optional(),
@@ -77,10 +77,10 @@ const ofRun = [
 ] as const;
 
 const ofTurn = [
-  fact("turn.requested", { runId, turnId }),
-  fact("inbox.taken", { runId, turnId, items: z.array(item) }),
-  fact("turn.extended", { runId, turnId, text: z.string(), usage: usage.optional(), model: modelName.optional() }),
-  fact("turn.settled", {
+  event("turn.requested", { runId, turnId }),
+  event("inbox.taken", { runId, turnId, items: z.array(item) }),
+  event("turn.extended", { runId, turnId, text: z.string(), usage: usage.optional(), model: modelName.optional() }),
+  event("turn.settled", {
     runId,
     turnId,
     outcome,
@@ -95,7 +95,7 @@ const ofTurn = [
 ] as const;
 
 const ofCall = [
-  fact("call.requested", {
+  event("call.requested", {
     runId,
     callId,
     name: z.string(),
@@ -104,8 +104,8 @@ const ofCall = [
     interruptible: z.literal(false).optional(),
     provider: providerCall.optional(),
   }),
-  fact("call.cancel_requested", { runId, callId, reason: cancelReason, remind: yes, begun: no }),
-  fact("call.settled", {
+  event("call.cancel_requested", { runId, callId, reason: cancelReason, remind: yes, begun: no }),
+  event("call.settled", {
     runId,
     callId,
     outcome,
@@ -117,18 +117,18 @@ const ofCall = [
 ] as const;
 
 const ofQuestion = [
-  fact("question.asked", {
+  event("question.asked", {
     runId,
     questionId,
     owner: work,
     about,
     deadlineMs: z.number().optional(),
   }),
-  fact("question.settled", { runId, questionId, ending }),
+  event("question.settled", { runId, questionId, ending }),
 ] as const;
 
 const ofProcess = [
-  fact("process.requested", {
+  event("process.requested", {
     processId,
     owner: z.union([callId, sessionId]),
     command: z.union([z.string(), z.array(z.string())]),
@@ -136,10 +136,10 @@ const ofProcess = [
     feedback,
     lasting: z.literal(true).optional(),
   }),
-  fact("process.started", { processId, pid: z.number(), tier: z.string(), profile: z.string() }),
-  fact("process.detached", { processId, owner: sessionId, feedback, dying: cancelReason.optional() }),
-  fact("process.cancel_requested", { processId, reason: cancelReason }),
-  fact("process.settled", {
+  event("process.started", { processId, pid: z.number(), tier: z.string(), profile: z.string() }),
+  event("process.detached", { processId, owner: sessionId, feedback, dying: cancelReason.optional() }),
+  event("process.cancel_requested", { processId, reason: cancelReason }),
+  event("process.settled", {
     processId,
     outcome,
     exit: exit.optional(),
@@ -150,7 +150,7 @@ const ofProcess = [
   }),
 ] as const;
 
-/** An event as the log has it. */
+/** An event of the log. */
 export const recorded = z.discriminatedUnion("type", [
   ...ofSession,
   ...ofQueue,
@@ -161,7 +161,7 @@ export const recorded = z.discriminatedUnion("type", [
   ...ofProcess,
 ]);
 
-/** What is heard live, may be dropped, and has no position. */
+/** A live event without a position. It may be dropped. */
 export const delta = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("delta"),
@@ -182,18 +182,17 @@ export const delta = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** In place of events that are not kept any more. */
+/** Replaces events that retention has removed. */
 export const gap = z.object({ type: z.literal("gap"), from: seq, to: seq });
 
-/** An event on the stream of all sessions. */
+/** An event in the feed of all sessions. */
 export const feedEvent = z.object({ cursor: z.string(), sessionId, event: recorded });
-
-/** A message without an event on that stream: the position of the reader. */
+/** The position in the feed of all sessions, without an event. */
 export const feedCursor = z.object({ cursor: z.string() });
 
 const streamHead = z.object({ status: z.int(), headers: z.record(z.string(), z.string()) });
 const streamId = z.string();
-/** What the server sends on a shared stream. */
+/** A message of the server on a shared stream. */
 export const streamDown = z.discriminatedUnion("type", [
   z.object({ type: z.literal("open"), stream: z.string() }),
   z.object({ type: z.literal("received"), id: streamId }),
@@ -204,5 +203,5 @@ export const streamDown = z.discriminatedUnion("type", [
   z.object({ type: z.literal("heartbeat") }),
 ]);
 
-/** The last a stream says if the server ends it. */
+/** The last event of a stream that the server ends. */
 export const bye = z.object({ reason: z.string() });

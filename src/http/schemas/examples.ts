@@ -1,4 +1,4 @@
-// One example for the main schemas, as they really look. Each is held against its schema by a test.
+// Realistic examples of the main schemas. A test validates each against its schema.
 import type { Json } from "../../core/model/prompt.ts";
 
 const SESSION = "ses_0vq3m8k1c7d2n5t9a4h6";
@@ -6,7 +6,7 @@ const RUN = "run_0vq3m8k2f1g8r3x7b5j0";
 const REASON: Json = { kind: "user", note: "wrong branch", by: "ann" };
 
 export const EXAMPLES: Readonly<Record<string, Json>> = {
-  PromptBody: { prompt: "Run the tests and mend what fails.", delivery: "queue" },
+  PromptBody: { prompt: "Run the tests and fix the failures.", delivery: "queue" },
   BeginBody: { prompt: { text: "What changed since Monday?" }, title: "Changes" },
   CreateBody: { title: "Nightly build", cwd: "/srv/shop" },
   CancelBody: { reason: "wrong branch", waitMs: 5000 },

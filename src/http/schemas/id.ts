@@ -1,4 +1,4 @@
-// Ids and positions, as they travel. The prefix says what it is an id of.
+// The schemas of ids and positions. The prefix of an id is its kind.
 import { z } from "zod";
 
 const rest = (charsMax: number) => z.string().regex(new RegExp(`^[A-Za-z0-9_.-]{1,${charsMax}}$`));
@@ -12,7 +12,7 @@ export const processId = z.templateLiteral(["proc_", rest(123)]);
 
 /** A position in the log of one session. */
 export const seq = z.int().min(0);
-/** Wall clock, in milliseconds. */
+/** Milliseconds of the wall clock. */
 export const at = z.number();
-/** A number of things. */
+/** A non-negative integer. */
 export const count = z.int().min(0);

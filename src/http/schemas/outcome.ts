@@ -1,4 +1,4 @@
-// Why something is stopped, what whoever asked is told, and how it ended.
+// The schemas of cancel reasons, cancel receipts and outcomes.
 import { z } from "zod";
 import { callId, count, processId, runId, seq, sessionId, turnId } from "./id.ts";
 
@@ -12,7 +12,7 @@ export const cancelReason = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("shutdown") }),
 ]);
 
-/** What something threw while it was being stopped. */
+/** An error that was thrown while something was being stopped. */
 export const failure = z.object({ code: z.string(), message: z.string() });
 
 export const outcome = z.discriminatedUnion("kind", [
@@ -37,10 +37,10 @@ const ended = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("limit"), waitMs: count }),
 ]);
 
-/** What waiting for the settlement brought; of a call, its tool. */
+/** The result of waiting for the settlement, and the tool of a call. */
 const more = { ended: ended.optional(), tool: z.string().optional(), callId: callId.optional() };
 
-/** The receipt of a cancel of one thing. */
+/** The receipt for cancelling one run, call, process or question. */
 export const cancelReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("withdrawn"), ...more }),
   z.object({ kind: z.literal("stopping"), since: seq, first: z.boolean(), ...more }),
@@ -50,7 +50,7 @@ export const cancelReceipt = z.discriminatedUnion("kind", [
 
 const run = { runId: runId.optional() };
 
-/** The receipt of a cancel by the key of a prompt. */
+/** The receipt for cancelling by the key of a prompt. */
 export const promptCancelReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("withdrawn"), ...run }),
   z.object({ kind: z.literal("stopping"), since: seq, first: z.boolean(), ...run }),
@@ -58,7 +58,7 @@ export const promptCancelReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("unknown"), ...run }),
 ]);
 
-/** The receipt of a cancel of a whole session. Those it covers say how they ended, if that was waited for. */
+/** The receipt for cancelling a whole session. If the request waited, it includes the outcomes of what it covers. */
 export const sessionReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["idle", "unknown"]), runs: z.array(z.never()).max(0) }),
   z.object({

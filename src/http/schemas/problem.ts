@@ -1,4 +1,4 @@
-// What went wrong, in the one shape every error has.
+// The schema of all errors.
 import { z } from "zod";
 import { ADVICE, type ControlCode } from "../../core/errors.ts";
 
@@ -15,5 +15,5 @@ const error = z.object({
 
 export const problem = z.object({ error: error.extend({ requestId: z.string() }) });
 
-/** What went wrong with one of several runs. */
+/** The error of one of several runs. */
 export const runProblem = z.object({ runId: z.string(), error });

@@ -1,4 +1,4 @@
-// Processes: those that go on, those there have been, how they ended and what they have said.
+// The schemas of running processes, of their history, results and output.
 import { z } from "zod";
 import { at, callId, count, processId, seq, sessionId } from "./id.ts";
 import { outcome } from "./outcome.ts";
@@ -61,7 +61,7 @@ export const outputPage = z.object({
 export const liveProcesses = z.object({ processes: z.array(processInfo) });
 export const processHistory = z.object({ processes: z.array(processRow), next: seq.nullable() });
 
-/** `info` while it goes on, `row` as the store has it. */
+/** `info` while it runs, `row` from the store. */
 export const processView = z.object({
   id: processId,
   sessionId,

@@ -1,4 +1,4 @@
-// What people are asked, how they answer, and what they are told.
+// The schemas of questions, answers and their receipts.
 import { z } from "zod";
 import { callId, questionId, runId, sessionId, turnId } from "./id.ts";
 import { cancelReason } from "./outcome.ts";
@@ -22,17 +22,17 @@ export const about = z.discriminatedUnion("kind", [
   }),
 ]);
 
-const asked = {
+const fields = {
   id: questionId,
   owner: z.union([turnId, callId]),
   about,
   deadlineMs: z.number().optional(),
 };
 
-export const question = z.object(asked);
+export const question = z.object(fields);
 
-/** One that is open, and where. */
-export const openQuestion = z.object({ ...asked, sessionId, runId });
+/** An open question with its session and run. */
+export const openQuestion = z.object({ ...fields, sessionId, runId });
 
 export const questions = z.object({ questions: z.array(openQuestion) });
 

@@ -1,4 +1,4 @@
-// What may be asked for: bodies and queries. Unknown fields are refused: a slip of the fingers must not change meaning.
+// The schemas of bodies and queries. Unknown fields are refused: a typing error must not change the meaning.
 import { z } from "zod";
 import {
   DIRECTORY_CHARS_MAX,
@@ -16,17 +16,17 @@ import { delivery, json, note, promptGiven } from "./value.ts";
 /** A title is a line of a list. */
 const TITLE_CHARS_MAX = 1_024;
 
-/** What one request hands to a process: a paste, not a file. */
+/** Input of one request to a process: enough for a paste, not for a file. */
 const INPUT_CHARS_MAX = 1024 * 1024;
 
 /** One page of output. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
-/** Of any length: a reason that is too long is cut and marked, and the stop counts. */
-const said = z.string();
+/** Any length: a reason that is too long is truncated and marked, so that the stop is not refused. */
+const anyText = z.string();
 const reason = z.union(
-  [said, z.strictObject({ kind: z.enum(["user", "policy"]), note: said.optional(), by: said.optional() })],
-  { error: 'a reason is a note, or { kind: "user" | "policy", note, by }' },
+  [anyText, z.strictObject({ kind: z.enum(["user", "policy"]), note: anyText.optional(), by: anyText.optional() })],
+  { error: 'a reason must be a note, or { kind: "user" | "policy", note, by }' },
 );
 
 const waitMs = z.int().min(0).max(WAIT_MS_MAX);
@@ -46,8 +46,8 @@ export const callCancelBody = z.strictObject({ ...cancelBody.shape, remind: z.bo
 const stopBody = z.strictObject({ ...cancelBody.shape, background: background.optional() });
 const promptKey = z.string().min(1).max(KEY_CHARS_MAX);
 /**
- * `prompts`: keys of prompts that have not been answered. They are stopped even if they arrive later. As many as the
- * body holds: a longer list than a user may have memos stops what has arrived, and is refused after that.
+ * `prompts` are the keys of prompts without a response. They are stopped even if they arrive later. The size of the
+ * body is the only limit: a list longer than the user's maximum of memos stops what has arrived, and then fails.
  */
 export const sessionCancelBody = z.strictObject({
   ...stopBody.shape,
@@ -67,7 +67,7 @@ export const queueBody = z.union(
     z.strictObject({ move: z.union([z.enum(["front", "back"]), z.strictObject({ before: runId })]) }),
     z.strictObject({ steer: z.literal(true) }),
   ],
-  { error: 'give one of { prompt }, { move: "front" | "back" | { before: runId } } and { steer: true }' },
+  { error: 'send one of { prompt }, { move: "front" | "back" | { before: runId } } and { steer: true }' },
 );
 
 const by = note.optional();
@@ -113,7 +113,7 @@ export const auditQuery = z.strictObject({
   actor: z.string().max(KEY_CHARS_MAX).optional(),
 });
 export const waitQuery = z.strictObject({ waitMs: waitMs.optional() });
-/** Ids with commas between them. */
+/** `runs` are comma-separated ids. */
 export const outcomesQuery = z.strictObject({ runs: z.string().min(1), waitMs: waitMs.optional() });
 export const eventsQuery = z.strictObject({
   after: position.optional(),
@@ -122,7 +122,7 @@ export const eventsQuery = z.strictObject({
 export const allEventsQuery = z.strictObject({ after: z.string().max(KEY_CHARS_MAX).optional() });
 
 const streamRequestId = z.string().regex(/^[\w:.-]{1,128}$/);
-/** What a client sends on its one connection. */
+/** A message of the client on a shared stream. */
 export const streamMessage = z.discriminatedUnion("type", [
   z.strictObject({
     type: z.literal("request"),

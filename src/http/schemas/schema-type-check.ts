@@ -1,8 +1,8 @@
-// Whether a schema says what a type says. Types only: a schema that drifts away from its type does not compile.
+// Checks at compile time that a schema matches a type: a schema that deviates from its type does not compile.
 import type { z } from "zod";
 import type { Json } from "../../core/model/prompt.ts";
 
-/** A type as its JSON tells it: what may be undefined is left out, and nothing is readonly. */
+/** The type of a value's JSON: undefined fields are optional, and nothing is readonly. */
 export type Wire<T> = [Json] extends [T]
   ? T
   : T extends string | number | boolean | null | undefined
@@ -13,7 +13,7 @@ export type Wire<T> = [Json] extends [T]
         ? Flat<Always<T> & Sometimes<T>>
         : T;
 
-/** A value as a handler may give it for a schema: nothing in it will be changed. */
+/** The type that a handler may return for a schema: everything may be readonly. */
 export type InputType<T> = [Json] extends [T]
   ? T
   : T extends readonly (infer Item)[]
@@ -22,7 +22,7 @@ export type InputType<T> = [Json] extends [T]
       ? { readonly [K in keyof T]: InputType<T[K]> }
       : T;
 
-/** True, or a sentence that the compiler shows. */
+/** True, or a message that the compiler shows. */
 export type SchemaTypeCheck<Schema extends z.ZodType, T> = [Wire<z.output<Schema>>] extends [Wire<T>]
   ? [Wire<T>] extends [Wire<z.output<Schema>>]
     ? true

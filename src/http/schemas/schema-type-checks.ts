@@ -1,4 +1,4 @@
-// Every schema says what its type says. Nothing here exists at run time: a schema that drifts does not compile.
+// Checks that every schema matches its type. Nothing here exists at run time: a schema that deviates does not compile.
 
 import type * as cancel from "../../core/model/cancel.ts";
 import type * as command from "../../core/model/command.ts";
@@ -26,7 +26,7 @@ import type * as view from "./view.ts";
 type Checked<T extends true> = T;
 type QueueAnswer = Exclude<command.QueueReceipt, command.Refused>;
 
-/** A receipt of a session whose runs say how they ended: what `waitMs` adds is not in the type of a receipt. */
+/** A session's receipt with the outcomes that `waitMs` adds, which are not in the type of a receipt. */
 type Ended<T> = T extends cancel.CancelReceipt ? T & control.AwaitedOutcome : { readonly [K in keyof T]: Ended<T[K]> };
 
 export type SchemaTypeChecks = readonly [

@@ -1,4 +1,4 @@
-// What can be looked at: rows, the queue, the transcript, why a session is busy, how the worker is.
+// The schemas of views: rows, the queue, the transcript, the state of a session and of the worker.
 import { z } from "zod";
 import { modelName, providerCall, turnPart, usage } from "./event.ts";
 import { at, callId, count, runId, seq, sessionId, turnId } from "./id.ts";
@@ -81,7 +81,7 @@ export const callView = z.object({
   changes: z.array(z.string()).optional(),
 });
 
-/** What a prompt is answered with, and where it is. */
+/** The receipt of a prompt, with its session. */
 export const accepted = z.object({
   kind: z.literal("accepted"),
   runId,
@@ -92,14 +92,14 @@ export const accepted = z.object({
   sessionId,
 });
 export const runOutcome = z.object({ runId, outcome });
-/** `failed`: those whose outcome cannot be told. Neither: none has ended within the time. */
+/** `failed`: runs whose outcome cannot be read. Both are empty if no run ended before the timeout. */
 export const runOutcomes = z.object({ outcomes: z.array(runOutcome), failed: z.array(runProblem) });
 export const runWaits = z.object({ runId, phase: z.enum(["waiting", "live"]), waitedMs: count });
 
 export const queuedRun = z.object({ runId, prompt, joined: z.enum(["queue", "steer"]) });
 export const queue = z.object({ queue: z.array(queuedRun) });
 
-/** What a change of the queue came to. A refusal is an error, and has the shape of one. */
+/** The result of a change of the queue. A refusal is an error. */
 export const queueReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("changed"), seq }),
   z.object({ kind: z.literal("unchanged") }),
@@ -107,7 +107,7 @@ export const queueReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("unknown") }),
 ]);
 
-/** What a change of the mode came to. */
+/** The result of a change of the mode. */
 export const modeReceipt = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("changed"), mode: z.string(), seq }),
   z.object({ kind: z.literal("unchanged"), mode: z.string() }),
@@ -235,7 +235,7 @@ export const status = z.object({
 export const health = z.object({ status: z.literal("ok") });
 export const readiness = z.object({ status: z.enum(["ready", "closing", "trouble", "files"]) });
 
-/** One control request, as the audit trail has it. */
+/** The audit record of one control request. */
 export const auditRecord = z.object({
   id: z.string(),
   at,

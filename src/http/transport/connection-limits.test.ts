@@ -15,7 +15,7 @@ test.each([
   expect(connectionLimits(via, wanted, filesMax)).toEqual({ connectionsMax, connectionsForStops });
 });
 
-test("G40: both listeners together leave the rest of the program its files", () => {
+test("G40: both listeners together leave enough files for the rest of the program", () => {
   for (let filesMax = 94; filesMax < 4_096; filesMax += 1) {
     const all = (["tcp", "socket"] as const).map((via) => connectionLimits(via, undefined, filesMax));
     const files = all.reduce((sum, one) => sum + one.connectionsMax + one.connectionsForStops, 0);

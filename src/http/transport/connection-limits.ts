@@ -1,21 +1,21 @@
-// How many connections a listener takes: as many as were asked for, and where few files may be open as many as leave
-// room for the other listener, for commands and for the store. Each connection is an open file.
+// The connection limits of a listener. Each connection is an open file, so a low limit on open files lowers them: the
+// other listener, commands and the store need files, too.
 //
-// Invariant: the connections of a port and of a private socket, those for stops included, never use up the files that
-// the rest of the program needs. So no number of clients on one of them keeps a stop from the other.
+// Invariant: the connections of a port and of a private socket, including those reserved for stops, leave the files
+// that the rest of the program needs. So no number of clients on one listener can block a stop on the other.
 import { openFilesMax } from "../../system/open-files.ts";
 import { CONNECTIONS_FOR_STOPS, CONNECTIONS_MAX } from "../limits.ts";
 
-/** Open in a server without clients, needed by one command, and kept free for the store and what is loaded late. */
+/** Files of a server without clients, files for one command, and a reserve for the store and lazily loaded modules. */
 const FILES_OF_OTHERS = 70;
 
-/** Of the connections that there is room for, the private socket has one in so many. */
+/** The private socket gets one in so many of the available connections. */
 const SOCKET_SHARE = 4;
 
-/** Of the connections of a listener where few files may be open, one in so many is for stops alone. */
+/** If few files can be open, one in so many connections of a listener is reserved for stops. */
 const STOPS_SHARE = 8;
 
-/** However few files may be open. */
+/** The minimum, however few files can be open. */
 const STOPS_MIN = 2;
 const CONNECTIONS_MIN = 4;
 

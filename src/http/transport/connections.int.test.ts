@@ -1,4 +1,4 @@
-// G40: connections are kept free for stops, however many others there are.
+// G40: connections are reserved for stops, however many others there are.
 import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Everything that came, once the connection is closed. */
+/** All received data, once the connection is closed. */
 interface Dialled {
   readonly socket: Socket;
   readonly all: Promise<string>;
@@ -25,15 +25,15 @@ interface Dialled {
 async function dial(port: number, text = ""): Promise<Dialled> {
   const socket = connect({ port, host: "127.0.0.1" });
   closers.push(() => socket.destroy());
-  let heard = "";
+  let received = "";
   socket.on("error", () => {});
   socket.on("data", (piece) => {
-    heard += piece.toString("latin1");
+    received += piece.toString("latin1");
   });
-  const all = new Promise<string>((resolve) => socket.once("close", () => resolve(heard)));
+  const all = new Promise<string>((resolve) => socket.once("close", () => resolve(received)));
   const came = (pattern: RegExp): Promise<void> =>
     new Promise((resolve) => {
-      const look = (): void => void (pattern.test(heard) && resolve());
+      const look = (): void => void (pattern.test(received) && resolve());
       socket.on("data", look);
       look();
     });
@@ -46,7 +46,7 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const HALF = "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ";
 const STOP = "POST /v1/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
 
-/** Lets in every path but `/stranger`. `/hangs` waits for the gate. */
+/** Admits every path but `/stranger`. `/hangs` waits for the gate. */
 async function serve(connectionsMax: number) {
   const gate = new Gate();
   const arrived: string[] = [];
@@ -64,7 +64,7 @@ async function serve(connectionsMax: number) {
 }
 
 describe("G40: beyond the limit of connections", () => {
-  test("the oldest without a valid token gives way, with half a request or an answer, and no other", {
+  test("only the oldest without a valid token is closed, even with half a request or a response", {
     meta: { id: "G33/connections-bounded" },
   }, async () => {
     const { opened, port } = await serve(3);
@@ -80,22 +80,22 @@ describe("G40: beyond the limit of connections", () => {
     await fifth.came(/<\/fifth>/);
     expect(await stranger.all).toContain("</stranger>");
     expect([known.socket.destroyed, opened.connections]).toEqual([false, 3]);
-    // Only known ones are left: the oldest that is idle goes.
+    // Only authenticated ones are left: the oldest idle one is closed.
     const sixth = await dial(port, get("/sixth"));
     await sixth.came(/<\/sixth>/);
     expect(await known.all).toContain("</known>");
   });
 
-  test("stops are carried out while every connection is busy; anything else is told so", async () => {
+  test("stops are accepted while every connection is busy; other requests get 429", async () => {
     const { opened, port, arrived, gate } = await serve(2);
     const busy = [await dial(port, get("/hangs")), await dial(port, get("/hangs"))];
     await expect.poll(() => arrived.length).toBe(2);
     const stop = await dial(port, STOP);
     expect(await stop.all).toContain("</v1/cancel>");
     const other = await dial(port, get("/other"));
-    expect(await other.all).toMatch(/^HTTP\/1\.1 429 [\s\S]*Only stops are taken/);
+    expect(await other.all).toMatch(/^HTTP\/1\.1 429 [\s\S]*Only stops are accepted/);
     expect(arrived).toEqual(["/hangs", "/hangs", "/v1/cancel"]);
-    // The room for stops is bounded too; what waits there without a request gives way to a stop.
+    // The reserved connections are limited, too; one without a request is closed for a stop.
     const halves: Dialled[] = [];
     for (let count = 0; count < CONNECTIONS_FOR_STOPS + 5; count += 1) halves.push(await dial(port, HALF));
     expect(await (await dial(port, STOP)).all).toContain("</v1/cancel>");
@@ -126,15 +126,15 @@ test("G40: 1,300 half-open connections without a token delay no cancel over TCP"
   await run.accepted;
   const flood: Dialled[] = [];
   for (let count = 0; count < CONNECTIONS_MAX + 276; count += 1) flood.push(await dial(port, HALF));
-  const asked = performance.now();
+  const sentAt = performance.now();
   const answer = await fetch(`${serving.at}/v1/runs/${run.id}/cancel`, {
     method: "POST",
     headers: { authorization: "Bearer good" },
   });
-  const tookMs = performance.now() - asked;
+  const tookMs = performance.now() - sentAt;
   expect([answer.status, ((await answer.json()) as { kind: string }).kind]).toEqual([200, "stopping"]);
   await settled.promise;
   expect(await run.outcome).toMatchObject({ kind: "cancelled" });
-  // Ten seconds is what a half-open one may take.
+  // A half-open connection may take ten seconds.
   expect(tookMs).toBeLessThan(5_000);
 });

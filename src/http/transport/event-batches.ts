@@ -1,7 +1,7 @@
-// Pages of a log as pieces of a stream: what comes together goes out together, within a bound.
+// Converts pages of a log into pieces of a stream. Events of one page are sent together, in pieces of bounded size.
 //
 // Invariants
-// 1. The next page is asked for when the last piece of this one has been taken: a reader holds one page, not more.
+// 1. The next page is requested when the last piece of this one was read: a reader holds one page at most.
 
 import type { Seq } from "../../core/model/ids.ts";
 import type { RunRow } from "../../core/model/rows.ts";
@@ -10,7 +10,7 @@ import type { OutputPage } from "../../ports/spawner.ts";
 import { PIECE_CHARS_MAX } from "../limits.ts";
 import type { EventTexts, SentText } from "./event-text.ts";
 
-/** The log of a session. It has no end, so when its pages end it was cut. */
+/** The log of a session. It has no end, so if its pages end, the stream was cut. */
 export async function* sessionBatches(
   pages: AsyncIterable<readonly SentText[]>,
   texts: EventTexts,
@@ -19,29 +19,29 @@ export async function* sessionBatches(
   return "cut";
 }
 
-/** What of it is about one run, to its outcome; or to the gap in which that is lost. */
+/** The events of one run, up to its outcome, or up to a gap that contains the outcome. */
 export async function* runBatches(
   pages: AsyncIterable<readonly SentText[]>,
   texts: EventTexts,
   run: Pick<RunRow, "id"> & { readonly settledAt: () => Promise<Seq | undefined> },
 ): AsyncGenerator<string, "complete" | "cut"> {
   for await (const page of pages) {
-    const own = page.filter((heard) => heard.type === "gap" || ("runId" in heard && heard.runId === run.id));
-    const end = own.findIndex((heard) => heard.type === "run.settled");
+    const own = page.filter((event) => event.type === "gap" || ("runId" in event && event.runId === run.id));
+    const end = own.findIndex((event) => event.type === "run.settled");
     const kept = end === -1 ? own : own.slice(0, end + 1);
     yield* pieces(kept, texts);
     if (end !== -1) return "complete";
-    const gap = kept.findLast((heard) => heard.type === "gap");
+    const gap = kept.findLast((event) => event.type === "gap");
     if (gap !== undefined && ((await run.settledAt()) ?? Number.POSITIVE_INFINITY) <= gap.to) return "complete";
   }
   return "cut";
 }
 
 export async function* allBatches(
-  told: AsyncIterable<AllSessionsEvent>,
+  feed: AsyncIterable<AllSessionsEvent>,
   texts: EventTexts,
 ): AsyncGenerator<string, "cut"> {
-  for await (const one of told) yield* slices(texts.told(one));
+  for await (const event of feed) yield* slices(texts.feedEvent(event));
   return "cut";
 }
 
@@ -57,13 +57,13 @@ export async function* outputBatches(
 }
 
 /**
- * Frames joined as long as they are short together, and one that is long by itself in slices: what has been handed to a
- * connection and not been taken is never more than a piece. Written when its turn comes, not a page at a time.
+ * Joins short frames and slices long ones, so that a connection never buffers more than one piece of unread data.
+ * Frames are encoded when they are sent, not a page at a time.
  */
 function* pieces(page: readonly SentText[], texts: EventTexts): Generator<string, void> {
   let piece = "";
-  for (const heard of page) {
-    const frame = texts.of(heard);
+  for (const event of page) {
+    const frame = texts.of(event);
     if (piece !== "" && piece.length + frame.length > PIECE_CHARS_MAX) {
       yield piece;
       piece = "";
@@ -74,7 +74,7 @@ function* pieces(page: readonly SentText[], texts: EventTexts): Generator<string
   if (piece !== "") yield piece;
 }
 
-/** Never between the two halves of one character. */
+/** Slices a frame, but never between the two halves of a surrogate pair. */
 export function* slices(frame: string): Generator<string, void> {
   for (let from = 0; from < frame.length; ) {
     const to = characterEnd(frame, from + PIECE_CHARS_MAX);
@@ -83,7 +83,7 @@ export function* slices(frame: string): Generator<string, void> {
   }
 }
 
-/** Here, or one before if this is inside a character. */
+/** Returns `end`, or one less if `end` is inside a surrogate pair. */
 export const characterEnd = (text: string, end: number): number =>
   isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end;
 

@@ -1,9 +1,9 @@
-// Events as a stream carries them. Each fact is written once, however many read it.
+// Encodes events as frames of an event stream. Each recorded event is encoded once for all readers.
 //
 // Invariants
-// 1. Only a fact has an `id`: what can be resumed from is what is in the log.
-// 2. A frame is whole: one `data` line, ended by a blank one. JSON has no line ends of its own.
-// 3. Where the server keeps its files is not said.
+// 1. Only recorded events have an `id`: a reader can resume only from positions in the log.
+// 2. A frame is one `data` line, ended by a blank line. JSON contains no line ends.
+// 3. Frames do not contain paths of the server's files.
 
 import type { Delta, Gap } from "../../core/model/delta.ts";
 import type { OutputNote, Recorded } from "../../core/model/event.ts";
@@ -18,22 +18,22 @@ export const HEARTBEAT = ": \n\n";
 export const bye = (reason: string): string => frame("bye", JSON.stringify({ reason }));
 
 export class EventTexts {
-  /** Kept as long as the fact itself is kept, which the feed of its session bounds. */
+  /** Encoded events. An entry lives as long as its event, which the feed of its session bounds. */
   readonly #texts = new WeakMap<Recorded, string>();
 
-  of(heard: SentText): string {
-    return "seq" in heard ? this.#recorded(heard) : frame(heard.type, JSON.stringify(heard));
+  of(event: SentText): string {
+    return "seq" in event ? this.#recorded(event) : frame(event.type, JSON.stringify(event));
   }
 
-  /** For whoever watches all sessions. */
-  told(told: AllSessionsEvent): string {
-    const { type, cursor } = told;
+  /** The frame of an event in the feed of all sessions. */
+  feedEvent(feedEvent: AllSessionsEvent): string {
+    const { type, cursor } = feedEvent;
     if (type !== "event") return frame(type, JSON.stringify({ cursor }), cursor);
-    const text = this.#recorded(told.event);
+    const text = this.#recorded(feedEvent.event);
     const event = text.slice(text.indexOf(DATA) + DATA.length, -FRAME_END.length);
-    const { sessionId } = told;
+    const { sessionId } = feedEvent;
     const data = `{"cursor":${JSON.stringify(cursor)},"sessionId":${JSON.stringify(sessionId)},"event":${event}}`;
-    return frame(told.event.type, data, cursor);
+    return frame(feedEvent.event.type, data, cursor);
   }
 
   page(page: OutputPage): string {
@@ -43,22 +43,22 @@ export class EventTexts {
   #recorded(event: Recorded): string {
     const known = this.#texts.get(event);
     if (known !== undefined) return known;
-    const told = event.type === "process.settled" ? withoutPlace(event) : event;
-    const text = frame(event.type, JSON.stringify(told), event.seq);
+    const sent = event.type === "process.settled" ? withoutDirectory(event) : event;
+    const text = frame(event.type, JSON.stringify(sent), event.seq);
     this.#texts.set(event, text);
     return text;
   }
 }
 
-/** Without the folder of the server that holds the output: whoever asks over HTTP is given the output itself. */
-export function withoutPlace<T extends { readonly output?: OutputNote }>(told: T): T {
-  if (told.output?.dir === undefined) return told;
-  const { dir: _, ...output } = told.output;
-  return { ...told, output };
+/** Removes the server's directory with the output: clients read the output over HTTP. */
+export function withoutDirectory<T extends { readonly output?: OutputNote }>(result: T): T {
+  if (result.output?.dir === undefined) return result;
+  const { dir: _, ...output } = result.output;
+  return { ...result, output };
 }
 
 const DATA = "\ndata: ";
-/** The blank line. JSON has none inside, so only the end of a frame ends like this. */
+/** The blank line at the end of a frame. JSON contains none, so it never appears inside a frame. */
 export const FRAME_END = "\n\n";
 
 const frame = (type: string, data: string, id?: number | string): string =>

@@ -15,12 +15,12 @@ function fetchHandler(handle: Handle, options: Partial<MountOptions> = {}): (req
 
 const ok = (body: HttpAnswer["body"]): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
 
-/** Pieces that count how often they are asked for, and whether somebody has left. */
+/** A stream that counts its reads and its early ends. */
 function counted(last: number) {
-  const seen = { asked: 0, left: 0 };
+  const seen = { reads: 0, left: 0 };
   const next = async (): Promise<IteratorResult<string, void>> => {
-    seen.asked += 1;
-    return seen.asked > last ? { done: true, value: undefined } : { done: false, value: `${seen.asked};` };
+    seen.reads += 1;
+    return seen.reads > last ? { done: true, value: undefined } : { done: false, value: `${seen.reads};` };
   };
   const leave = async (): Promise<IteratorResult<string, void>> => {
     seen.left += 1;
@@ -32,8 +32,8 @@ function counted(last: number) {
 const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Request =>
   new Request("http://localhost/p", { method: "POST", body, headers });
 
-describe("a web request", () => {
-  test("is what a handler sees of any other, and its answer carries what protects it", async () => {
+describe("a web-standard request", () => {
+  test("is passed to the handler like any other, and its response has the security headers", async () => {
     let seen: HttpRequest | undefined;
     const handler = fetchHandler(async (request) => {
       seen = request;
@@ -47,7 +47,7 @@ describe("a web request", () => {
     expect(answer.headers.get("x-request-id")).toBe(seen?.id);
   });
 
-  test("is guarded like any other: inside a framework a name that is not ours is refused, too", async () => {
+  test("is guarded like any other: a foreign host name is refused in a framework, too", async () => {
     const guard = new Guard({ clock: manualClock(), tokens: { verify: () => undefined } });
     const handler = fetchHandler(async (request) => {
       const front = guard.front(request);
@@ -60,12 +60,12 @@ describe("a web request", () => {
     expect(await statusOf("http://evil.com:3000/")).toBe(421);
     expect(await statusOf("http://localhost:3000/", { host: "evil.com" })).toBe(421);
     expect(await statusOf("http://evil.com/")).toBe(421);
-    // A framework that puts a name of its own into the address: what the client has sent decides.
+    // A framework that uses another host in the URL: the client's Host header decides.
     expect(await statusOf("http://0.0.0.0:3000/", { host: "localhost:3000" })).toBe(200);
     expect(await statusOf("http://localhost:3000/", { origin: "https://evil.com" })).toBe(403);
   });
 
-  test("has a body with the same bounds", async () => {
+  test("has the same limits for its body", async () => {
     const handler = fetchHandler(async (request) => ok(await request.body(10)));
     expect(await (await handler(post("0123456789"))).text()).toBe("0123456789");
     expect((await handler(post("0123456789a"))).status).toBe(413);
@@ -75,7 +75,7 @@ describe("a web request", () => {
     expect(await (await handler(new Request("http://localhost/", { method: "POST" }))).text()).toBe("");
   });
 
-  test("is told nothing about what went wrong inside", async () => {
+  test("gets no details of internal errors", async () => {
     const troubles: unknown[] = [];
     const broken = new Error("/etc/secret.ts");
     const handler = fetchHandler(() => Promise.reject(broken), { onTrouble: (thrown) => troubles.push(thrown) });
@@ -88,30 +88,30 @@ describe("a web request", () => {
   });
 });
 
-describe("a web stream", () => {
-  test("is read as fast as its reader reads, and no faster", async () => {
+describe("a web-standard stream", () => {
+  test("is read with backpressure", async () => {
     const { seen, pieces } = counted(3);
     const answer = await fetchHandler(async () => ok(pieces))(new Request("http://localhost/"));
-    expect(seen.asked).toBe(0);
+    expect(seen.reads).toBe(0);
     const reader = answer.body?.pipeThrough(new TextDecoderStream(), {}).getReader();
     const read = [];
     for (let one = await reader?.read(); one?.done === false; one = await reader?.read()) read.push(one.value);
     expect(read.join("")).toBe("1;2;3;");
-    expect(seen).toEqual({ asked: 4, left: 0 });
+    expect(seen).toEqual({ reads: 4, left: 0 });
   });
 
-  test("is left when its reader leaves, and when nobody wanted more than its head", async () => {
+  test("ends when its reader leaves, and after a HEAD request", async () => {
     const { seen, pieces } = counted(1_000);
     const handler = fetchHandler(async () => ok(pieces));
     const reader = (await handler(new Request("http://localhost/"))).body?.getReader();
     await reader?.read();
     await reader?.cancel();
-    expect(seen).toEqual({ asked: 1, left: 1 });
+    expect(seen).toEqual({ reads: 1, left: 1 });
     const head = await handler(new Request("http://localhost/", { method: "HEAD" }));
-    expect([await head.text(), seen.left, seen.asked]).toEqual(["", 2, 1]);
+    expect([await head.text(), seen.left, seen.reads]).toEqual(["", 2, 1]);
   });
 
-  test("a reader that takes nothing for a minute is let go", async () => {
+  test("disconnects a reader that reads nothing for a minute", async () => {
     const clock = manualClock();
     const { seen, pieces } = counted(9);
     const answer = await fetchHandler(async () => ok(pieces), { clock })(new Request("http://localhost/"));
@@ -121,10 +121,10 @@ describe("a web stream", () => {
     expect(seen.left).toBe(0);
     await clock.advance(1);
     expect(seen.left).toBe(1);
-    await expect(reader?.read()).rejects.toThrow(/taken nothing/);
+    await expect(reader?.read()).rejects.toThrow(/read nothing/);
   });
 
-  test("what a parser of the host has read is taken from it, and never for an empty body", async () => {
+  test("a body that the host has parsed is used, and a consumed body is not taken for an empty one", async () => {
     const mount = new Mount(async (request) => ok(await request.body(100)), { clock: manualClock() });
     const read = post('{"a":1}');
     await read.json();

@@ -1,7 +1,7 @@
-// The same server behind the web's own Request and Response, for frameworks and runtimes that speak those.
+// Converts web-standard requests and responses, for frameworks and runtimes that use them.
 //
 // Invariants
-// 1. Nothing is pulled from a stream before its reader asks for it, and a reader that leaves ends it.
+// 1. Nothing is read from a stream before its reader requests it, and the stream ends when the reader leaves.
 import type { Clock } from "../../ports/clock.ts";
 import { READER_STALL_MS } from "../limits.ts";
 import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
@@ -12,7 +12,7 @@ export interface FetchArrival {
   readonly id: string;
   readonly basePath?: string | undefined;
   readonly actor?: Actor | undefined;
-  /** The body, if a parser of the host has read it. */
+  /** The body, if a body parser of the host has read it. */
   readonly body?: unknown;
 }
 
@@ -24,7 +24,7 @@ export function fetchRequest(request: Request, { id, basePath, actor, body }: Fe
     method: request.method === "HEAD" ? "GET" : request.method,
     path: withoutBase(url.pathname, basePath),
     query: url.searchParams,
-    // The header is what the client has sent. Frameworks put a name of their own into the address.
+    // The header is what the client has sent. Frameworks may use another host in the URL.
     header: (name) => request.headers.get(name) ?? (name === "host" ? url.host : undefined),
     via: "fetch",
     body: async (bytesMax) => parsedBody(body, request.bodyUsed, bytesMax) ?? (await readBody(request, bytesMax)),
@@ -38,7 +38,7 @@ async function readBody(request: Request, bytesMax: number): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > bytesMax) throw tooLarge(bytesMax);
   const pieces: Uint8Array[] = [];
   let bytes = 0;
-  // Leaving the loop early cancels the rest.
+  // Leaving the loop early cancels the body.
   for await (const piece of request.body ?? []) {
     bytes += piece.length;
     if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -53,8 +53,8 @@ export function fetchResponse(request: Request, answer: HttpAnswer, { id, clock 
   const { status, body } = answer;
   const headers = headersOf(answer, id);
   if (request.method === "HEAD" && typeof body === "object") void body.return?.().catch(() => {});
-  const wanted = request.method === "HEAD" || body === undefined ? null : body;
-  return new Response(typeof wanted === "string" || wanted === null ? wanted : stream(wanted, clock), {
+  const sent = request.method === "HEAD" || body === undefined ? null : body;
+  return new Response(typeof sent === "string" || sent === null ? sent : stream(sent, clock), {
     status,
     headers,
   });
@@ -67,13 +67,13 @@ interface ResponseParts {
 
 function stream(pieces: ResponseStream, clock: Clock): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  let dispose = (): void => {};
-  // A reader that takes nothing is let go, and its place is free for another. Nor is one waited for that never begins.
+  let cancelTimer = (): void => {};
+  // Disconnects a reader that reads nothing, or never starts to read, so that its place is free for another.
   const watch = (controller: ReadableStreamDefaultController): void => {
-    dispose = clock.after(
+    cancelTimer = clock.after(
       READER_STALL_MS,
       () => {
-        controller.error(new Error("The reader has taken nothing for too long."));
+        controller.error(new Error("The reader has read nothing for too long."));
         void pieces.return?.().catch(() => {});
       },
       "idle",
@@ -83,14 +83,14 @@ function stream(pieces: ResponseStream, clock: Clock): ReadableStream<Uint8Array
     {
       start: watch,
       async pull(controller) {
-        dispose();
+        cancelTimer();
         const piece = await pieces.next();
         if (piece.done === true) return controller.close();
         controller.enqueue(encoder.encode(piece.value));
         watch(controller);
       },
       async cancel() {
-        dispose();
+        cancelTimer();
         await pieces.return?.();
       },
     },

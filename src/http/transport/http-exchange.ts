@@ -1,51 +1,51 @@
-// One request and its answer, as the parts of the server hand them to each other. Neither Node's nor the web's, so that
-// both are translated once, at the edge.
+// A request and its response inside the server. The types are neither Node's nor the web standard's: both are converted
+// once, at the edge.
 
 export interface HttpRequest {
-  /** Names what was asked, in logs, in the audit trail and in the answer. */
+  /** Identifies the request in logs, in the audit trail and in the response. */
   readonly id: string;
   readonly method: string;
-  /** Undecoded, beginning with a slash, without the query. */
+  /** Not decoded, starts with a slash, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** By a name in lower case. A header that came more than once is joined with a comma. */
+  /** Returns a header by its name in lower case. Repeated headers are joined with a comma. */
   header(name: string): string | undefined;
-  /** Who asks, where the server that Belay is mounted in has found that out itself. Then no token is looked for. */
+  /** The actor, if the server in which Belay is mounted has authenticated it. No token is needed then. */
   readonly actor?: Actor | undefined;
-  /** How it came in. On a private socket the mode of the file has said who may ask. */
+  /** The transport. On a private socket the mode of the file has authorized the client. */
   readonly via: "tcp" | "socket" | "fetch";
-  /** The whole body as text. Rejects with `invalid` beyond `bytesMax`, without having read more. */
+  /** Reads the whole body as text. Rejects with `invalid` beyond `bytesMax`, without reading more. */
   body(bytesMax: number): Promise<string>;
-  /** Whoever asked is gone. Nothing but the answering of this request ends with it. */
+  /** Aborts when the client disconnects. That ends the response and nothing else. */
   readonly signal: AbortSignal;
-  /** It came over a stream that is shared, which counts as one whatever it carries. */
+  /** It arrived over a shared stream, which counts as one stream for all its requests. */
   readonly shared?: boolean | undefined;
-  /** Called when the guard has let it in. A connection without such a request is the first to give way. */
+  /** Called when the guard has admitted it. Connections without an admitted request are the first to be closed. */
   readonly onAdmitted?: (() => void) | undefined;
-  /** It asks for a WebSocket instead of an answer. Undefined: it does not. */
+  /** Set if the request asks for a WebSocket. */
   readonly upgrade?: Upgrade | undefined;
 }
 
-/** How a request becomes a WebSocket. */
+/** Switches a request to a WebSocket. */
 export interface Upgrade {
   /**
-   * Says yes, with these headers; the answer to the request is `SWITCHED` then. Rejects if it was not asked for as it
-   * should be; then nothing was said, and the request is still to be answered.
+   * Accepts the upgrade with these headers; the response must be `SWITCHED` then. Rejects if the upgrade request is
+   * invalid. Nothing was sent in that case, and the request must still be answered.
    */
   accept(headers: Readonly<Record<string, string>>): Promise<MessageSocket>;
 }
 
-/** A WebSocket, as much of one as is used here. */
+/** The part of a WebSocket that the server uses. */
 export interface MessageSocket {
   readonly OPEN: number;
   readonly readyState: number;
-  /** Bytes that were sent, and not taken yet. */
+  /** Bytes that were sent but not transmitted yet. */
   readonly bufferedAmount: number;
-  /** `done`: it has left, or never will. */
+  /** `done` is called when the message was transmitted, or cannot be. */
   send(text: string, done?: () => void): void;
   ping(): void;
   close(code?: number, reason?: string): void;
-  /** Without a word. */
+  /** Closes the connection without a close frame. */
   terminate(): void;
   on(event: "message", listener: (data: unknown, isBinary: boolean) => void): unknown;
   on(event: "pong" | "close", listener: () => void): unknown;
@@ -55,29 +55,29 @@ export interface MessageSocket {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A text, or a stream that is handed on as fast as it is read and no faster. */
+  /** A text, or a stream with backpressure: it is produced as fast as it is read. */
   readonly body: string | undefined | ResponseStream;
 }
 
-/** What a request is answered that has become a WebSocket: everything was said. */
+/** The response to a request that has become a WebSocket. It is already sent. */
 export const SWITCHED: HttpAnswer = { status: 101, headers: {}, body: undefined };
 
-/** Pieces of a body. The next one is asked for when the last has been taken; leaving early ends it. */
+/** The pieces of a body. The next one is requested when the last one was read; `return` ends the stream. */
 export type ResponseStream = AsyncIterator<string, void>;
 
 /** The actor of requests without a valid token, in the audit trail. No token has this name. */
 export const NO_ACTOR = "nobody";
 
-/** Who asks: a token, or whoever may open the private socket. */
+/** The sender of a request: a token, or a user who may open the private socket. */
 export interface Actor {
-  /** For the audit trail: the name of the token, never the token. */
+  /** The name of the token, for the audit trail. Never the token itself. */
   readonly name: string;
   readonly scopes: ReadonlySet<TokenScope>;
-  /** Undefined: the whole house. Else only sessions whose ids begin with `ses_<tenant>.`. */
+  /** Undefined: the whole server. Otherwise only sessions whose ids begin with `ses_<tenant>.`. */
   readonly tenant: string | undefined;
 }
 
 export const TOKEN_SCOPES = ["read", "prompt", "cancel", "approve", "admin"] as const;
 
-/** What a token may do. `admin` is all of it, and what concerns the server itself. */
+/** A permission of a token. `admin` includes all others and the administration of the server. */
 export type TokenScope = (typeof TOKEN_SCOPES)[number];

@@ -1,8 +1,8 @@
-// Headers that every answer carries, whatever it says and whoever gets it.
+// The headers of every response.
 import { STATUS_CODES } from "node:http";
 import type { HttpAnswer } from "./http-exchange.ts";
 
-/** For browsers: an answer is data. It is not shown in a frame, not guessed at, not kept, and runs nothing foreign. */
+/** For browsers: a response is data. It is not framed, sniffed or cached, and runs no foreign script. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
@@ -14,14 +14,14 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** All headers of an answer. Its own come last: it may say more precisely what is said here in general. */
+/** All headers of a response. Its own headers override the general ones. */
 export const headersOf = (answer: HttpAnswer, requestId: string): Record<string, string> => ({
   ...SECURITY_HEADERS,
   "x-request-id": requestId,
   ...answer.headers,
 });
 
-/** A whole answer as it goes over the wire, for where nobody else writes it. The connection ends with it. */
+/** A complete response in wire format, for requests that Node.js does not answer. It closes the connection. */
 export function rawAnswer(answer: HttpAnswer & { readonly body: string }, requestId: string): string {
   const headers = {
     ...headersOf(answer, requestId),

@@ -57,7 +57,7 @@ interface Answered {
   readonly text: string;
 }
 
-/** Asks over a connection of its own. */
+/** Sends a request on a separate connection. */
 function ask(options: RequestOptions & { readonly ca?: string; readonly scheme?: "https" }): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const make = options.scheme === "https" ? httpsRequest : httpRequest;
@@ -75,7 +75,7 @@ function ask(options: RequestOptions & { readonly ca?: string; readonly scheme?:
 const modeOf = (file: string): string => (lstatSync(file).mode & 0o777).toString(8);
 
 describe("a private socket", () => {
-  test("is its owner's alone, directory and file, and is gone with its server", async () => {
+  test("is accessible only to its owner, and is removed with its server", async () => {
     const listener = await onSocket();
     expect([join(root, "run"), path].map(modeOf)).toEqual(["700", "600"]);
     expect(await ask({ socketPath: path })).toMatchObject({ status: 200, text: "socket" });
@@ -83,20 +83,20 @@ describe("a private socket", () => {
     expect(lstatSync(path, { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  test("a directory that Belay did not make keeps its mode: one that others may look into is refused", async () => {
+  test("a directory that Belay did not make keeps its mode: one that other users can read is refused", async () => {
     mkdirSync(join(root, "run"), { mode: 0o755 });
     await expect(onSocket()).rejects.toMatchObject({ code: "forbidden", hint: expect.stringContaining("chmod 700") });
     expect(modeOf(join(root, "run"))).toBe("755");
   });
 
-  test("G35: is not opened below a directory that others may write to", async () => {
+  test("G35: is not opened below a directory that other users can write to", async () => {
     chmodSync(root, 0o777);
     await expect(onSocket()).rejects.toMatchObject({ code: "forbidden", message: expect.stringContaining("replace") });
   });
 
-  test("that a dead server has left is replaced", { meta: { id: "crash/stale-socket-replaced" } }, async () => {
+  test("of a crashed server is replaced", { meta: { id: "crash/stale-socket-replaced" } }, async () => {
     mkdirSync(join(root, "run"), { mode: 0o700 });
-    // The second name of a socket outlives the server that takes the first away.
+    // The second hard link of a socket outlives the server, which removes the first.
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(`${path}.1`, resolve));
     linkSync(`${path}.1`, path);
@@ -106,7 +106,7 @@ describe("a private socket", () => {
     expect((await ask({ socketPath: path })).status).toBe(200);
   });
 
-  test("of a server that lives is left to it", async () => {
+  test("of a live server is not replaced", async () => {
     await onSocket();
     await expect(onSocket()).rejects.toMatchObject({
       code: "conflict",
@@ -115,7 +115,7 @@ describe("a private socket", () => {
     expect((await ask({ socketPath: path })).status).toBe(200);
   });
 
-  test("does not replace what is no socket: a file, a directory, a link", async () => {
+  test("does not replace a file, a directory or a link", async () => {
     mkdirSync(join(root, "run"), { mode: 0o700 });
     const place = [
       () => writeFileSync(path, "precious"),
@@ -124,19 +124,19 @@ describe("a private socket", () => {
     ];
     for (const put of place) {
       put();
-      await expect(onSocket()).rejects.toThrow(/something else/);
+      await expect(onSocket()).rejects.toThrow(/is not a socket/);
       expect(lstatSync(path, { throwIfNoEntry: false })).toBeDefined();
       rmSync(path, { recursive: true });
     }
   });
 
-  test("is not opened where others may write", async () => {
+  test("is not opened in a directory that other users can write to", async () => {
     path = join(root, "belay.sock");
     chmodSync(root, 0o777);
-    await expect(onSocket()).rejects.toThrow(/Others may write/);
+    await expect(onSocket()).rejects.toThrow(/Other users can write/);
   });
 
-  test.skipIf(!isRoot)("of another user, dead or alive, is left alone (only root can make such a file)", async () => {
+  test.skipIf(!isRoot)("of another user, live or not, is not replaced (only root can make such a file)", async () => {
     mkdirSync(join(root, "run"), { mode: 0o700 });
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(`${path}.1`, resolve));
@@ -147,7 +147,7 @@ describe("a private socket", () => {
     expect(lstatSync(path).isSocket()).toBe(true);
   });
 
-  test("needs an absolute path that fits into an address", async () => {
+  test("needs an absolute path of limited length", async () => {
     for (const wrong of ["belay.sock", join(root, "a".repeat(SOCKET_PATH_BYTES_MAX)), `${path}\0`, ""]) {
       await expect(open(say, { kind: "socket", path: wrong })).rejects.toMatchObject({ code: "invalid" });
     }
@@ -157,7 +157,7 @@ describe("a private socket", () => {
 describe("a port", () => {
   const onPort = (place: Partial<TcpPlace> = {}): Promise<Listener> => open(say, { kind: "tcp", ...place });
 
-  test("is opened on the loopback unless something else is asked for", async () => {
+  test("is opened on the loopback interface by default", async () => {
     for (const host of [undefined, "localhost", "127.0.0.1", "127.0.0.2"]) {
       const { address } = await onPort({ host });
       expect(address).toMatchObject({ kind: "tcp", url: expect.stringMatching(/^http:\/\/127\.0\.0\.[12]:\d+$/) });
@@ -181,20 +181,20 @@ describe("a port", () => {
     },
   );
 
-  test("that is taken is said to be", { meta: { id: "http/taken-port-reported" } }, async () => {
+  test("in use is reported as such", { meta: { id: "http/taken-port-reported" } }, async () => {
     const { address } = await onPort();
     const port = address.kind === "tcp" ? address.port : 0;
     await expect(onPort({ port })).rejects.toMatchObject({
       code: "conflict",
-      message: expect.stringMatching(/Something else is listening/),
+      message: expect.stringMatching(/Another program is listening/),
     });
   });
 });
 
-describe("a wide port", () => {
+describe("a port for other machines", () => {
   const secret = "s".repeat(32);
 
-  test("behind a proxy answers to nobody who comes past it", async () => {
+  test("behind a proxy denies requests that bypass the proxy", async () => {
     const trustedProxy = { secret };
     const { address } = await open(say, { kind: "tcp", host: "0.0.0.0", trustedProxy });
     if (address.kind !== "tcp") throw new Error("It is no port.");
@@ -211,7 +211,7 @@ describe("a wide port", () => {
     await expect(open(say, place)).rejects.toMatchObject({ code: "invalid" });
   });
 
-  test("with TLS is served in TLS only, and takes a new certificate without a restart", {
+  test("with TLS accepts only TLS, and reloads its certificate without a restart", {
     meta: { id: "http/certificate-reloaded" },
   }, async () => {
     const tls = { certFile: join(root, "cert.pem"), keyFile: join(root, "key.pem") };
@@ -257,10 +257,10 @@ describe("a guarded port", () => {
       const front = guard.front(request);
       if (front.kind === "denied") return front.denial.answer(request.id);
       if (front.kind === "answered") return front.answer;
-      const said = guard.admit(request, { scope: "cancel", mutation: request.method !== "GET", stop: true });
-      if (said.kind === "denied") return said.denial.answer(request.id);
+      const admission = guard.admit(request, { scope: "cancel", mutation: request.method !== "GET", stop: true });
+      if (admission.kind === "denied") return admission.denial.answer(request.id);
       effects += 1;
-      return { status: 200, headers: front.headers, body: said.actor.name };
+      return { status: 200, headers: front.headers, body: admission.actor.name };
     };
     const { address } = await open(handle, { kind: "tcp" });
     await onSocket(handle);
@@ -277,7 +277,7 @@ describe("a guarded port", () => {
       },
     });
 
-  test("lets a program with a token pass, and a configured page too", async () => {
+  test("admits a program with a token, and a page of a configured origin", async () => {
     expect(await post({})).toMatchObject({ status: 200, text: "ci" });
     const page = await post({ origin: "https://console.example.com", "sec-fetch-site": "cross-site" });
     expect(page.status).toBe(200);
@@ -301,7 +301,7 @@ describe("a guarded port", () => {
     ["token in another scheme", { authorization: "Basic YTpi" }, 401],
     ["body of a form", { "content-type": "application/x-www-form-urlencoded" }, 415],
     ["body of plain text", { "content-type": "text/plain" }, 415],
-  ])("refuses a %s, without an effect", async (_, headers, status) => {
+  ])("denies a %s, without an effect", async (_, headers, status) => {
     const answer = await post(headers);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text).error.requestId).toBe(answer.headers["x-request-id"]);
@@ -309,7 +309,7 @@ describe("a guarded port", () => {
     expect(effects).toBe(0);
   });
 
-  test("refuses two Hosts, ours and another, in either order", async () => {
+  test("denies two Host headers, a valid and a foreign one, in either order", async () => {
     for (const hosts of [`Host: 127.0.0.1:${port}\r\nHost: evil.com`, `Host: evil.com\r\nHost: 127.0.0.1:${port}`]) {
       const socket = connect(port, "127.0.0.1");
       socket.end(`GET / HTTP/1.1\r\n${hosts}\r\nAuthorization: Bearer ${secret}\r\nConnection: close\r\n\r\n`);
@@ -319,13 +319,13 @@ describe("a guarded port", () => {
     expect(effects).toBe(0);
   });
 
-  test("refuses a token in the query, and does not repeat it", async () => {
+  test("denies a token in the query, and does not repeat it", async () => {
     const answer = await post({}, `/?access_token=${secret}`);
     expect(answer.status).toBe(400);
     expect(answer.text).not.toContain(secret);
   });
 
-  test("locks guesses out, also on the loopback, and nobody else", async () => {
+  test("locks out guesses even on the loopback interface, but no valid token", async () => {
     const guess = () => post({ authorization: `Bearer belay_${"A".repeat(43)}` });
     for (let n = 0; n < TOKEN_FAILURES_MAX; n += 1) expect((await guess()).status).toBe(401);
     const locked = await guess();
@@ -335,7 +335,7 @@ describe("a guarded port", () => {
     expect((await guess()).status).toBe(401);
   });
 
-  test("asks nobody for a token on the private socket, but for the right Host", async () => {
+  test("needs no token on the private socket, but the right Host", async () => {
     const headers = { host: "localhost", "content-type": "application/json" };
     expect(await ask({ socketPath: path, method: "POST", headers })).toMatchObject({ status: 200, text: "local" });
     expect((await ask({ socketPath: path, headers: { host: "evil.com" } })).status).toBe(421);
@@ -344,7 +344,7 @@ describe("a guarded port", () => {
   });
 });
 
-/** A certificate for localhost, made on the spot: there is no key in the repository that somebody could use. */
+/** A certificate for localhost, generated by the test, so that the repository contains no key. */
 function selfSigned(name: string): { readonly cert: string; readonly key: string } {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const algorithm = der(0x30, der(0x06, Buffer.from("2a8648ce3d040302", "hex")));
@@ -369,7 +369,7 @@ function selfSigned(name: string): { readonly cert: string; readonly key: string
   return { cert: pem, key: privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
 }
 
-/** One element of a certificate: what it is, how long it is, and what is in it. */
+/** One DER element of a certificate: tag, length and content. */
 function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(parts);
   const length = body.length < 128 ? [body.length] : [0x82, body.length >> 8, body.length & 255];

@@ -1,8 +1,8 @@
-// Where the server is reached: a port, or a private socket.
+// Opens the listener of a server: a TCP port or a private socket.
 //
 // Invariants
-// 1. Beyond this machine nobody is served in the clear: a wide bind has TLS, or a proxy that proves itself.
-// 2. A listener that could not be opened has left nothing behind.
+// 1. Other machines are never served without encryption: any address but the loopback needs TLS or a trusted proxy.
+// 2. A listener that fails to open leaves no file.
 import { createHash, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ListenOptions as NodeListenOptions } from "node:net";
@@ -20,22 +20,22 @@ export interface TcpPlace {
   readonly kind: "tcp";
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
-  /** Default: any that is free. */
+  /** Default: a free port. */
   readonly port?: number | undefined;
   readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly trustedProxy?: TrustedProxy | undefined;
 }
 
-/** A proxy in front of us, which does the TLS. Who comes past it, without the secret, is refused. */
+/** A reverse proxy that terminates TLS. Requests without its secret are denied. */
 export interface TrustedProxy {
-  /** The header it adds to every request, and removes from those that bring it along. Default: `x-belay-proxy`. */
+  /** The header that it sets on every request, and removes from client requests. Default: `x-belay-proxy`. */
   readonly header?: string | undefined;
   readonly secret: string;
 }
 
 export interface SocketPlace {
   readonly kind: "socket";
-  /** Absolute. Its directory is made if missing, and must be nobody else's. */
+  /** An absolute path. Its directory is created if it does not exist, and must belong to the same user. */
   readonly path: string;
 }
 
@@ -47,27 +47,27 @@ export interface ListenOptions {
 }
 
 export type Address =
-  /** `served` is for `Guard.serves`. Behind a proxy people see its `https`, and we see none of it. */
+  /** `served` is for `Guard.serves`. Behind a proxy the public scheme is `https`, while the server uses plain HTTP. */
   | { readonly kind: "tcp"; readonly url: string; readonly port: number; readonly served: Served }
   | { readonly kind: "socket"; readonly path: string };
 
 export interface Listener {
   readonly address: Address;
-  /** How many are connected now. */
+  /** The number of open connections. */
   readonly connections: number;
-  /** Reads certificate and key again; connections that are open keep theirs. Without TLS it does nothing. */
+  /** Reads certificate and key again. Open connections keep theirs. Without TLS it has no effect. */
   reload(): void;
-  /** Whether clients find it. Not so if the file of its socket was removed or replaced. */
+  /** Whether clients can find it. False if its socket file was removed or replaced. */
   isInPlace(): boolean;
-  /** Takes the file of a socket away, if it is still this one's. For a program that has no time to close. */
+  /** Removes its socket file, if it still is this listener's. For a process that has no time to close. */
   hide(): void;
-  /** Takes no more connections, ends idle ones, lets answers finish; after `limitMs` ends those as well. */
+  /** Closes gracefully: accepts no connections, closes idle ones, finishes responses; closes the rest at `limitMs`. */
   close(options?: { readonly limitMs?: number }): Promise<void>;
 }
 
-/** How long answers in flight may take to finish when a listener is closed. */
+/** Default time for responses in flight when a listener is closed. */
 export const CLOSE_LIMIT_MS = 10_000;
-/** Shorter ones are guessed. */
+/** A shorter secret can be guessed. */
 const PROXY_SECRET_CHARS_MIN = 32;
 const PROXY_HEADER = "x-belay-proxy";
 
@@ -78,7 +78,7 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
     const file = await prepareSocket(place.path, clock);
     const node = new NodeServer({ handle, clock, via: "socket", limits, onTrouble });
     try {
-      await opened(node, { path: file.draft });
+      await open(node, { path: file.draft });
       file.place();
     } catch (error) {
       file.remove();
@@ -87,12 +87,12 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
     const address = { kind: "socket", path: place.path } as const;
     return listener(node, { address, reload: () => {}, isInPlace: file.isInPlace, hide: file.remove });
   }
-  const host = bindable(place);
+  const host = bindAddress(place);
   const { tls } = place;
   const read = (): { cert: Buffer; key: Buffer } | undefined => (tls === undefined ? undefined : readPair(tls));
-  const admitted = place.trustedProxy === undefined ? handle : behind(place.trustedProxy, handle);
-  const node = new NodeServer({ handle: admitted, clock, via: "tcp", tls: read(), limits, onTrouble });
-  await opened(node, { host, port: place.port ?? 0 });
+  const guarded = place.trustedProxy === undefined ? handle : requireProxy(place.trustedProxy, handle);
+  const node = new NodeServer({ handle: guarded, clock, via: "tcp", tls: read(), limits, onTrouble });
+  await open(node, { host, port: place.port ?? 0 });
   const reload = (): void => {
     const pair = read();
     if (pair !== undefined && node.server instanceof TlsServer) node.server.setSecureContext(pair);
@@ -100,9 +100,9 @@ export async function listen(handle: Handle, options: ListenOptions): Promise<Li
   return listener(node, { address: addressOf(node, place), reload, isInPlace: () => true, hide: () => {} });
 }
 
-type Listening = Pick<Listener, "address" | "reload" | "isInPlace" | "hide">;
+type ListenerParts = Pick<Listener, "address" | "reload" | "isInPlace" | "hide">;
 
-function listener(node: NodeServer, { hide, ...rest }: Listening): Listener {
+function listener(node: NodeServer, { hide, ...rest }: ListenerParts): Listener {
   return {
     ...rest,
     get connections() {
@@ -116,20 +116,20 @@ function listener(node: NodeServer, { hide, ...rest }: Listening): Listener {
   };
 }
 
-/** Where to bind; refuses what would serve strangers in the clear. A name is not looked up: it may lead anywhere. */
-function bindable({ host = "127.0.0.1", tls, trustedProxy }: TcpPlace): string {
+/** The address to bind. Refuses unencrypted access from other machines. Names are not resolved. */
+function bindAddress({ host = "127.0.0.1", tls, trustedProxy }: TcpPlace): string {
   const loopback = host === "localhost" ? "127.0.0.1" : host;
   if ((isIPv4(loopback) && loopback.startsWith("127.")) || loopback === "::1") return loopback;
   if (!isIPv4(host) && !isIPv6(host)) {
-    throw new ControlError("invalid", `"${host.slice(0, 64)}" is not an address to listen on.`, {
-      hint: "Give an address of this machine: 127.0.0.1, ::1, or 0.0.0.0 with TLS or behind a proxy.",
+    throw new ControlError("invalid", `"${host.slice(0, 64)}" is not an IP address to listen on.`, {
+      hint: "Use an address of this machine: 127.0.0.1, ::1, or 0.0.0.0 with TLS or behind a proxy.",
     });
   }
   if (tls !== undefined || trustedProxy !== undefined) return host;
-  throw new ControlError("forbidden", `On ${host} others could reach this server, and read every token on the way.`, {
+  throw new ControlError("forbidden", `On ${host} tokens would be sent over the network without encryption.`, {
     hint:
-      "Either give it a certificate and a key (TLS), or put a proxy that does the TLS in front of it and give both " +
-      "the same secret. Or listen on 127.0.0.1, which is the default.",
+      "Configure TLS with a certificate and a key, or a proxy that terminates TLS and shares a secret with the " +
+      "server. Or listen on 127.0.0.1, which is the default.",
   });
 }
 
@@ -138,30 +138,28 @@ function readPair({ certFile, keyFile }: { certFile: string; keyFile: string }):
     return { cert: readFileSync(certFile), key: readFileSync(keyFile) };
   } catch (cause) {
     const message = `The certificate or its key cannot be read: ${certFile}, ${keyFile}.`;
-    throw new ControlError("invalid", message, { cause, hint: "Both are files in PEM form that this user may read." });
+    throw new ControlError("invalid", message, { cause, hint: "Both must be PEM files that this user can read." });
   }
 }
 
-function opened(node: NodeServer, where: NodeListenOptions): Promise<void> {
+function open(node: NodeServer, where: NodeListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    const failed = (cause: NodeJS.ErrnoException): void => reject(notOpened(where, cause));
-    node.server.once("error", failed);
+    const onError = (cause: NodeJS.ErrnoException): void => reject(listenError(where, cause));
+    node.server.once("error", onError);
     node.server.listen(where, () => {
-      node.server.off("error", failed);
+      node.server.off("error", onError);
       resolve();
     });
   });
 }
 
-function notOpened({ host, port, path }: NodeListenOptions, cause: NodeJS.ErrnoException): ControlError {
+function listenError({ host, port, path }: NodeListenOptions, cause: NodeJS.ErrnoException): ControlError {
   const where = path ?? `${host}, port ${port}`;
   const taken = cause.code === "EADDRINUSE";
-  const message = taken ? `Something else is listening on ${where}.` : `Cannot listen on ${where} (${cause.code}).`;
+  const message = taken ? `Another program is listening on ${where}.` : `Cannot listen on ${where} (${cause.code}).`;
   return new ControlError(taken ? "conflict" : "unavailable", message, {
     cause,
-    hint: taken
-      ? "Stop it, or choose another port or path."
-      : "Check that this address is one this user may listen on.",
+    hint: taken ? "Stop it, or choose another port or path." : "Check that this user may listen on this address.",
   });
 }
 
@@ -174,19 +172,23 @@ function addressOf(node: NodeServer, { tls, trustedProxy }: TcpPlace): Address {
   return { kind: "tcp", url, port: bound.port, served: { port: bound.port, scheme: trustedProxy ? "https" : scheme } };
 }
 
-/** Lets through what has come by way of the proxy. */
-function behind({ header = PROXY_HEADER, secret }: TrustedProxy, handle: Handle): Handle {
+/** Denies requests that did not pass through the proxy. */
+function requireProxy({ header = PROXY_HEADER, secret }: TrustedProxy, handle: Handle): Handle {
   if (secret.length < PROXY_SECRET_CHARS_MIN) {
-    throw new ControlError("invalid", `The proxy's secret has fewer than ${PROXY_SECRET_CHARS_MIN} characters.`, {
-      hint: "Make one with `openssl rand -base64 32`.",
-    });
+    throw new ControlError(
+      "invalid",
+      `The secret of the proxy must have at least ${PROXY_SECRET_CHARS_MIN} characters.`,
+      {
+        hint: "Create one with `openssl rand -base64 32`.",
+      },
+    );
   }
   const expected = digest(secret);
   const name = header.toLowerCase();
   return async (request) => {
     if (timingSafeEqual(digest(request.header(name) ?? ""), expected)) return handle(request);
-    throw new Denial(403, "forbidden", "This server is reached through its proxy only.", {
-      hint: "Ask the proxy. If you are the proxy: the header with the shared secret is missing or wrong.",
+    throw new Denial(403, "forbidden", "This server accepts requests only through its proxy.", {
+      hint: "Send the request to the proxy. For the proxy: the header with the shared secret is missing or wrong.",
     });
   };
 }

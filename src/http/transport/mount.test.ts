@@ -1,4 +1,4 @@
-// What a host with Belay inside it gives its clients.
+// Belay mounted in a host, from the view of the host's clients.
 import { createServer } from "node:http";
 import { Duplex } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
@@ -14,7 +14,7 @@ const STREAMS = 32;
 const PATH = "/v1/sessions/ses_long/events?after=0";
 const HEADERS = { host: "127.0.0.1:1", authorization: "Bearer x" };
 
-/** Sends one request, and takes nothing of its answer beyond the first `takes` writes. */
+/** Sends one request, and reads only the first `takes` writes of the response. */
 class Reader extends Duplex {
   text = "";
   #takes: number;
@@ -39,7 +39,7 @@ async function mounted() {
   const { belay } = await openTestBelay({});
   onTestFinished(async () => void (await belay.close({ mode: "cancel" })));
   const session = await belay.createSession({ id: "ses_long" });
-  // More than a response holds before it waits for its reader.
+  // More than a response buffers before backpressure.
   for (let count = 0; count < 4; count += 1) await session.prompt("x".repeat(60_000)).accepted;
   const clock = manualClock();
   const actor: Actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
@@ -49,7 +49,7 @@ async function mounted() {
   return { clock, mount: new Mount(handler.handle, { clock }) };
 }
 
-test("G40: 32 web readers that take nothing are let go, and the 33rd is served", async () => {
+test("G40: 32 web readers that read nothing are disconnected, and the 33rd is served", async () => {
   const { clock, mount } = await mounted();
   const ask = (): Promise<Response> => mount.fetch(new Request(`http://127.0.0.1:1${PATH}`, { headers: HEADERS }));
   const stalled = await Promise.all(Array.from({ length: STREAMS }, ask));
@@ -61,7 +61,7 @@ test("G40: 32 web readers that take nothing are let go, and the 33rd is served",
   await served.body?.cancel();
 });
 
-test("G40: 32 readers of Node's server that take nothing are let go, and the 33rd is served", async () => {
+test("G40: 32 Node.js readers that read nothing are disconnected, and the 33rd is served", async () => {
   const { clock, mount } = await mounted();
   const server = createServer((message, response) => void mount.node(message, response));
   const ask = async (takes: number): Promise<Reader> => {

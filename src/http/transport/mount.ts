@@ -1,4 +1,4 @@
-// Belay inside another server: one adapter for Node's requests, and one for the web's own.
+// Mounts Belay in another server, with one adapter for Node.js requests and one for web-standard requests.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { toControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -9,19 +9,19 @@ import { GONE, NodeExchange } from "./node-exchange.ts";
 import type { Handle } from "./node-server.ts";
 import { requestIds } from "./request-id.ts";
 
-/** What the host knows of a request already. */
+/** What the host already knows about a request. */
 export interface HostContext {
-  /** Who asks, by the host's own session. Then no token is looked for. */
+  /** The actor, from the host's own authentication. No token is needed then. */
   readonly actor?: Actor | undefined;
-  /** The body, as the host's parser has left it. */
+  /** The body, as parsed by the host. */
   readonly body?: unknown;
 }
 
 export interface MountOptions {
   readonly clock: Clock;
-  /** Where it is mounted, if the host does not take that off the path: `/agents`. */
+  /** The path prefix of the mount, if the host does not strip it: `/agents`. */
   readonly basePath?: string | undefined;
-  /** Something that no request should be able to bring about. For the log. */
+  /** Called with errors that no request should be able to cause. For the log. */
   readonly onTrouble?: (thrown: unknown, requestId: string) => void;
 }
 
@@ -42,13 +42,13 @@ export class Mount {
     return fetchResponse(request, answer, { id, clock });
   }
 
-  /** Resolves when the answer was handed over, or nobody is there any more. Never rejects. */
+  /** Resolves when the response was written, or the client has disconnected. Never rejects. */
   async node(message: IncomingMessage, response: ServerResponse, given: HostContext = {}): Promise<void> {
     const { clock, basePath } = this.#options;
     const body = given.body ?? parsedBody(message);
     const exchange = new NodeExchange({
       ...{ id: this.#nextId(), via: "fetch", message, response, sender: "sending", clock, basePath },
-      ...{ actor: given.actor, parsed: body, url: sentAddress(message, basePath) },
+      ...{ actor: given.actor, parsed: body, url: originalUrl(message, basePath) },
     });
     response.on("error", () => {});
     response.once("close", () => exchange.leave());
@@ -73,8 +73,8 @@ export class Mount {
 }
 
 /**
- * What a parser of the host has left in the request. Some leave an empty object in requests that they do not read, as
- * Express 4 does: the body is still to come then.
+ * The body that a parser of the host has set on the request. Some parsers set an empty object on requests that they do
+ * not read, as Express 4 does: the body is unread then.
  */
 function parsedBody(message: IncomingMessage): unknown {
   const body: unknown = "body" in message ? message.body : undefined;
@@ -82,10 +82,10 @@ function parsedBody(message: IncomingMessage): unknown {
 }
 
 /**
- * The address as it was sent, where the host has taken off more than the place of the mount, as Nest does for a
- * middleware of a module: the rest says nothing.
+ * The original URL, if the host has stripped more than the prefix of the mount, as Nest does for a middleware of a
+ * module. Undefined if `url` can be used.
  */
-function sentAddress(message: IncomingMessage, basePath: string | undefined): string | undefined {
+function originalUrl(message: IncomingMessage, basePath: string | undefined): string | undefined {
   const sent: unknown = "originalUrl" in message ? message.originalUrl : undefined;
   if (basePath === undefined || typeof sent !== "string") return undefined;
   return isBelow(sent, basePath) && !isBelow(message.url ?? "", basePath) ? sent : undefined;

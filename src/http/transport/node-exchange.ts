@@ -1,9 +1,9 @@
-// One request of Node's and its answer, translated. The hot path of the server: no web streams, one write per piece.
+// Converts one Node.js request and its response. This is the hot path of the server: no web streams, one write a piece.
 //
 // Invariants
 // 1. Nothing is buffered beyond the high-water mark of the connection and one piece.
-// 2. Whoever asked being gone ends the answering: the signal, the stream. A connection that is only closed for writing
-//    on the other side counts as gone for streams and waits, but still gets its answer.
+// 2. A disconnect of the client aborts the signal and ends the stream. A half-open connection counts as disconnected
+//    for streams and waits, but still gets its response.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -12,24 +12,24 @@ import { READER_STALL_MS, TARGET_CHARS_MAX, UNWANTED_BYTES_MAX } from "../limits
 import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exchange.ts";
 import { headersOf } from "./listener-headers.ts";
 
-/** Shared, because making an error costs more than everything else about somebody who leaves. */
-export const GONE = new ControlError("disconnected", "Whoever asked is gone.");
+/** One shared error: creating it would cost more than the rest of handling a disconnect. */
+export const GONE = new ControlError("disconnected", "The client disconnected.");
 
 export interface Arrival {
   readonly id: string;
   readonly via: HttpRequest["via"];
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether the sender waits to be told before it sends the body (`Expect: 100-continue`). */
+  /** `waiting`: the client waits for `100 Continue` before it sends the body. */
   readonly sender: "sending" | "waiting";
   readonly clock: Clock;
-  /** The address, where another server has shortened that of the message. */
+  /** The URL, if the host server has changed that of the message. */
   readonly url?: string | undefined;
-  /** Where it is mounted in another server. */
+  /** The path prefix of the mount in the host server. */
   readonly basePath?: string | undefined;
-  /** Who asks, if that server knows. */
+  /** The actor, if the host server has authenticated it. */
   readonly actor?: Actor | undefined;
-  /** The body, if a parser of that server has read it. */
+  /** The body, if a parser of the host server has read it. */
   readonly parsed?: unknown;
   readonly onAdmitted?: HttpRequest["onAdmitted"];
 }
@@ -45,8 +45,9 @@ export class NodeExchange implements HttpRequest {
   readonly #arrival: Arrival;
   #controller: AbortController | undefined;
   #streamed: ResponseStream | undefined;
-  #gone = false;
-  #told: boolean;
+  #isGone = false;
+  /** Whether the client has sent its body, or was told to continue. */
+  #mayHaveBody: boolean;
 
   constructor(arrival: Arrival) {
     const { message, id, via, sender } = arrival;
@@ -54,16 +55,16 @@ export class NodeExchange implements HttpRequest {
     this.#arrival = arrival;
     this.id = id;
     this.via = via;
-    // Whoever asks for the head is told what a GET would say, without its body.
+    // A HEAD is answered like a GET, without the body.
     this.method = message.method === "HEAD" ? "GET" : (message.method ?? "");
     this.path = withoutBase(path, arrival.basePath);
     this.actor = arrival.actor;
     this.onAdmitted = arrival.onAdmitted;
     this.query = query;
-    this.#told = sender === "sending";
+    this.#mayHaveBody = sender === "sending";
   }
 
-  /** What is wrong with the request line, before anybody reads it. */
+  /** The error of an invalid request line. */
   get flaw(): Denial | undefined {
     const { message, url = message.url ?? "" } = this.#arrival;
     return targetFlaw({ url, method: message.method });
@@ -72,17 +73,17 @@ export class NodeExchange implements HttpRequest {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#gone) this.#controller.abort(GONE);
+      if (this.#isGone) this.#controller.abort(GONE);
     }
     return this.#controller.signal;
   }
 
-  /** Whether something of the answer is on its way already. */
+  /** Whether the response has begun. */
   get begun(): boolean {
     return this.#arrival.response.headersSent;
   }
 
-  /** Whether all of it has come in. */
+  /** Whether the request has arrived completely. */
   get received(): boolean {
     return this.#arrival.message.complete;
   }
@@ -101,44 +102,44 @@ export class NodeExchange implements HttpRequest {
     } catch (error) {
       return Promise.reject(error);
     }
-    if (!this.#told) this.#arrival.response.writeContinue();
-    this.#told = true;
+    if (!this.#mayHaveBody) this.#arrival.response.writeContinue();
+    this.#mayHaveBody = true;
     return readBody(this.#arrival.message, bytesMax);
   }
 
-  /** Answers. Resolves when everything was handed over, or nobody is there any more. */
+  /** Sends the response. Resolves when it was written, or the client has disconnected. */
   async send(answer: HttpAnswer, options: { readonly connection?: "close" } = {}): Promise<void> {
     const { message, response } = this.#arrival;
     const { status, body } = answer;
     const headers = headersOf(answer, this.id);
-    // A sender that was never told to go on may send its body or not; nobody can tell where its next request begins.
-    if (options.connection === "close" || !this.#told) headers.connection = "close";
+    // Without `100 Continue` the client may send its body or not, so the start of its next request is unknown.
+    if (options.connection === "close" || !this.#mayHaveBody) headers.connection = "close";
     if (typeof body === "string") headers["content-length"] = String(Buffer.byteLength(body));
     else if (body === undefined && status !== 204 && status !== 304) headers["content-length"] = "0";
     response.writeHead(status, headers);
-    const wanted = message.method !== "HEAD";
-    // Nearly every answer: one text, in one write with its headers.
+    const sendsBody = message.method !== "HEAD";
+    // The common case: one text, in one write with its headers.
     if (message.complete && typeof body === "string" && body.length <= SHORT_CHARS) {
-      response.end(wanted ? body : undefined);
+      response.end(sendsBody ? body : undefined);
       return;
     }
-    if (typeof body === "object") await (wanted ? this.#stream(body) : body.return?.());
-    else if (body !== undefined && wanted) await this.#write(Buffer.from(body));
+    if (typeof body === "object") await (sendsBody ? this.#stream(body) : body.return?.());
+    else if (body !== undefined && sendsBody) await this.#write(Buffer.from(body));
     if (response.destroyed) return;
-    // Closing before everything was read would make the system throw the answer away together with the rest.
-    if (!message.complete && this.#told) {
+    // If the connection were closed before the request was read, the system would discard the response, too.
+    if (!message.complete && this.#mayHaveBody) {
       response.flushHeaders();
-      await thrownAway(message);
+      await discardBody(message);
     }
     response.end();
   }
 
-  /** Whoever asked is not listening any more. */
+  /** Called when the client has disconnected. */
   leave(): void {
-    if (this.#gone) return;
-    this.#gone = true;
+    if (this.#isGone) return;
+    this.#isGone = true;
     this.#controller?.abort(GONE);
-    // A stream that waits for something to happen would otherwise wait on, for nobody.
+    // Otherwise a stream that waits for an event would wait forever.
     void this.#streamed?.return?.().catch(() => {});
   }
 
@@ -147,40 +148,40 @@ export class NodeExchange implements HttpRequest {
     this.#streamed = pieces;
     try {
       response.flushHeaders();
-      while (!this.#gone) {
+      while (!this.#isGone) {
         const piece = await pieces.next();
-        if (piece.done === true || this.#gone) return;
-        if (!response.write(piece.value) && !(await this.#taken())) return;
+        if (piece.done === true || this.#isGone) return;
+        if (!response.write(piece.value) && !(await this.#drained())) return;
       }
     } finally {
       await pieces.return?.();
     }
   }
 
-  /** In slices, so that a slow reader can be told from one that has stopped reading. */
+  /** Writes in slices, to distinguish a slow reader from one that has stopped reading. */
   async #write(bytes: Buffer): Promise<void> {
     const { response } = this.#arrival;
     for (let from = 0; from < bytes.length && !response.destroyed; from += SLICE_BYTES) {
-      if (!response.write(bytes.subarray(from, from + SLICE_BYTES)) && !(await this.#taken())) return;
+      if (!response.write(bytes.subarray(from, from + SLICE_BYTES)) && !(await this.#drained())) return;
     }
   }
 
-  /** Waits until the reader has taken what is ready. False: it is gone, or was let go because it takes nothing. */
-  #taken(): Promise<boolean> {
+  /** Waits until the buffer is drained. False if the client has disconnected, or was disconnected because it stalls. */
+  #drained(): Promise<boolean> {
     const { response, clock } = this.#arrival;
     if (response.destroyed) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const done = (taken: boolean): void => {
-        dispose();
-        response.off("drain", drained);
-        response.off("close", closed);
-        resolve(taken);
+      const done = (isDrained: boolean): void => {
+        cancelTimer();
+        response.off("drain", onDrain);
+        response.off("close", onClose);
+        resolve(isDrained);
       };
-      const drained = (): void => done(true);
-      const closed = (): void => done(false);
-      const dispose = clock.after(READER_STALL_MS, () => response.destroy(), "idle");
-      response.on("drain", drained);
-      response.on("close", closed);
+      const onDrain = (): void => done(true);
+      const onClose = (): void => done(false);
+      const cancelTimer = clock.after(READER_STALL_MS, () => response.destroy(), "idle");
+      response.on("drain", onDrain);
+      response.on("close", onClose);
     });
   }
 
@@ -188,31 +189,31 @@ export class NodeExchange implements HttpRequest {
     const encoding = this.header("content-encoding");
     const transfer = this.header("transfer-encoding");
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") return compressed();
-    // Node takes off the chunks and leaves what is under them as it is.
+    // Node.js decodes the chunks and leaves any other transfer encoding as it is.
     if (transfer !== undefined && transfer.toLowerCase() !== "chunked") return compressed();
     return Number(this.header("content-length") ?? 0) > bytesMax ? tooLarge(bytesMax) : undefined;
   }
 }
 
-/** Large enough that slicing costs nothing, small enough that a reader of a slow line takes one within a minute. */
+/** Large enough that slicing costs nothing, small enough that a slow client reads one within a minute. */
 const SLICE_BYTES = 64 * 1024;
 
 /** A character has at most four bytes, so this is less than a slice. */
 const SHORT_CHARS = SLICE_BYTES / 4;
 
-/** Below where it is mounted. A host that takes that off itself has left nothing to take off. */
+/** The path without the prefix of the mount. Unchanged if the host has stripped it. */
 export const withoutBase = (path: string, base: string | undefined): string =>
   base !== undefined && path.startsWith(`${base}/`) ? path.slice(base.length) : path;
 
 /**
- * The text of a body that a parser of the host has read. Undefined: nobody has read it yet. Throws if it was read and
- * is gone: an empty one would mean something else than what was sent.
+ * The text of a body that a parser of the host has read, or undefined if it is unread. Throws if it was read but not
+ * passed on: an empty body would mean something else than what was sent.
  */
 export function parsedBody(parsed: unknown, isRead: boolean, bytesMax: number): string | undefined {
   if (parsed === undefined) {
     if (!isRead) return undefined;
-    throw new Denial(400, "invalid", "The body of this request was read before it reached Belay, and is gone.", {
-      hint: "Hand on what your body parser has made of it, or mount Belay before the parser.",
+    throw new Denial(400, "invalid", "The body of this request was read before it reached Belay.", {
+      hint: "Pass on the result of your body parser, or mount Belay before the parser.",
     });
   }
   const bytes = parsed instanceof Uint8Array ? decodeUtf8(parsed) : undefined;
@@ -221,7 +222,7 @@ export function parsedBody(parsed: unknown, isRead: boolean, bytesMax: number): 
   return text;
 }
 
-/** What stands in the request line, undecoded. */
+/** Path and query of the request line, not decoded. */
 export function targetOf({ url = "" }: Pick<IncomingMessage, "url">): Pick<HttpRequest, "path" | "query"> {
   const mark = url.indexOf("?");
   return {
@@ -231,9 +232,9 @@ export function targetOf({ url = "" }: Pick<IncomingMessage, "url">): Pick<HttpR
 }
 
 export function targetFlaw({ url = "", method }: Pick<IncomingMessage, "url" | "method">): Denial | undefined {
-  if (url.length > TARGET_CHARS_MAX) return new Denial(414, "invalid", "The address of this request is too long.");
+  if (url.length > TARGET_CHARS_MAX) return new Denial(414, "invalid", "The URL of this request is too long.");
   if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return undefined;
-  return new Denial(400, "invalid", "The request names a whole address where a path belongs. This is no proxy.");
+  return new Denial(400, "invalid", "The request target must be a path: this server is not a proxy.");
 }
 
 export function headerOf(message: IncomingMessage, name: string): string | undefined {
@@ -243,11 +244,11 @@ export function headerOf(message: IncomingMessage, name: string): string | undef
 
 export const tooLarge = (bytesMax: number): Denial =>
   new Denial(413, "invalid", `The body of this request is larger than ${bytesMax} bytes.`, {
-    hint: "Send less. What is large travels by reference: put it into a file, and name the file.",
+    hint: "Put large content into a file and send its path.",
   });
 
 export const compressed = (): Denial =>
-  new Denial(415, "invalid", "A compressed body is not accepted.", { hint: "Send it as it is." });
+  new Denial(415, "invalid", "Compressed bodies are not supported.", { hint: "Send it uncompressed." });
 
 export const notUtf8 = (): Denial => new Denial(400, "invalid", "The body of this request is not UTF-8.");
 
@@ -281,7 +282,7 @@ function readBody(message: IncomingMessage, bytesMax: number): Promise<string> {
   });
 }
 
-/** Undefined if it is not UTF-8. A replacement character in a prompt would be something nobody has said. */
+/** Undefined if it is not UTF-8: replacement characters would change the prompt. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -290,8 +291,8 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Reads on what nobody wants, up to a bound. */
-function thrownAway(message: IncomingMessage): Promise<void> {
+/** Reads and discards the rest of a body, up to a limit. */
+function discardBody(message: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
     message.on("data", (piece: Buffer) => {

@@ -38,11 +38,11 @@ async function serve(handle: Handle, limits: Partial<NodeLimits> = {}): Promise<
 
 interface Client {
   readonly socket: Socket;
-  /** Everything that has come so far. */
-  readonly heard: () => string;
-  /** Resolves once that matches. */
+  /** The data received so far. */
+  readonly received: () => string;
+  /** Resolves once the received data matches. */
   hears(pattern: RegExp): Promise<string>;
-  /** Everything, once the server has closed. */
+  /** All received data, once the server has closed the connection. */
   readonly all: Promise<string>;
 }
 
@@ -64,10 +64,10 @@ function dial({ server }: NodeServer): Client {
       socket.on("close", () => reject(new Error(`It closed after ${JSON.stringify(text)}`)));
       look();
     });
-  return { socket, heard: () => text, hears, all };
+  return { socket, received: () => text, hears, all };
 }
 
-/** Sends it, with nothing behind it, and answers everything the server says until it closes. */
+/** Sends a text, ends the connection, and returns everything that the server sends. */
 async function tell(server: NodeServer, text: string): Promise<string> {
   const client = dial(server);
   client.socket.write(text, "latin1");
@@ -91,14 +91,14 @@ function expectError(answer: string, status: number, code: string, retryable = f
   expect(answer).not.toMatch(/\.ts|node:|at \w+ \(/);
 }
 
-/** Lets the loop turn until something is so. */
+/** Lets the event loop turn until a condition is true. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Pieces a test can count, and end. */
+/** A stream whose reads a test can count, and that it can end. */
 class Pieces {
-  asked = 0;
+  reads = 0;
   readonly returned = new Gate();
   readonly #next: (n: number) => Promise<string | undefined>;
 
@@ -107,8 +107,8 @@ class Pieces {
   }
 
   async next(): Promise<IteratorResult<string, void>> {
-    this.asked += 1;
-    const value = await Promise.race([this.#next(this.asked), this.returned.opened]);
+    this.reads += 1;
+    const value = await Promise.race([this.#next(this.reads), this.returned.opened]);
     return typeof value === "string" ? { done: false, value } : { done: true, value: undefined };
   }
 
@@ -125,8 +125,8 @@ const streamed = (body: ResponseStream): HttpAnswer => ({
   body,
 });
 
-describe("what a handler sees", () => {
-  test("the request, in its own words, and every answer carries what protects it", async () => {
+describe("the handler", () => {
+  test("gets the request, and every response has the security headers", async () => {
     let seen: HttpRequest | undefined;
     const server = await serve(async (request) => {
       seen = request;
@@ -142,7 +142,7 @@ describe("what a handler sees", () => {
     expect(answer).toContain("content-length: 6\r\n");
   });
 
-  test("two headers of one name are both seen, so that the second hides from nobody", async () => {
+  test("gets both of two headers with the same name", async () => {
     const seen: (string | undefined)[] = [];
     const server = await serve(async (request) => {
       seen.push(...["host", "origin", "authorization", "content-type"].map((name) => request.header(name)));
@@ -153,7 +153,7 @@ describe("what a handler sees", () => {
     expect(seen).toEqual(["a, b", "a, b", "a, b", "a, b"]);
   });
 
-  test("a header behind three thousand others is seen, and a missing Host is missing", async () => {
+  test("gets a header after three thousand others, and no Host if it is missing", async () => {
     const seen: (string | undefined)[] = [];
     const server = await serve(async (request) => {
       seen.push(request.header("origin"), request.header("host"));
@@ -163,18 +163,18 @@ describe("what a handler sees", () => {
     expect(seen).toEqual(["evil", undefined]);
   });
 
-  test("HEAD is a GET whose body stays here", async () => {
+  test("gets a HEAD as a GET, and its body is not sent", async () => {
     const pieces = new Pieces(never);
     const server = await serve(async ({ path, method }) => (path === "/s" ? streamed(pieces) : ok(method)));
     const text = await tell(server, `HEAD / HTTP/1.1\r\n${LAST}`);
     expect([statusOf(text), bodyOf(text)]).toEqual([200, ""]);
     expect(text).toContain("content-length: 3\r\n");
     expect(bodyOf(await tell(server, `HEAD /s HTTP/1.1\r\n${LAST}`))).toBe("");
-    expect([pieces.asked, pieces.returned.isOpen]).toEqual([0, true]);
+    expect([pieces.reads, pieces.returned.isOpen]).toEqual([0, true]);
   });
 });
 
-describe("what is not a request for us", () => {
+describe("an invalid request", () => {
   const refuse = (): Promise<HttpAnswer> => Promise.reject(new Error("It must not get here."));
 
   test.each([
@@ -197,21 +197,21 @@ describe("what is not a request for us", () => {
     ["a zero byte in a header", `GET / HTTP/1.1\r\nA: \0\r\n${LAST}`, 400],
     ["headers of 20 KiB", `GET / HTTP/1.1\r\nA: ${"a".repeat(20_480)}\r\n${LAST}`, 431],
     ["an address of 9 KiB", `GET /${"a".repeat(9_216)} HTTP/1.1\r\n${LAST}`, 414],
-    ["an expectation nobody knows", `GET / HTTP/1.1\r\nExpect: more\r\n${LAST}`, 417],
-  ])("%s is refused in the shape of every error", async (_, text, status) => {
+    ["an unknown expectation", `GET / HTTP/1.1\r\nExpect: more\r\n${LAST}`, 417],
+  ])("(%s) is refused with the usual error body", async (_, text, status) => {
     const server = await serve(refuse);
     expectError(await tell(server, text), status, "invalid");
     expect(troubles).toEqual([]);
   });
 
-  test("a tunnel is not dug, and a connection stays what it is", async () => {
+  test("for a tunnel or an unknown upgrade does not change the protocol", async () => {
     const server = await serve(async ({ method }) => ok(method));
     expect(await tell(server, `CONNECT evil.com:443 HTTP/1.1\r\n${LAST}`)).toBe("");
     const upgrade = "Upgrade: websocket\r\nConnection: Upgrade, close\r\nHost: x\r\n\r\n";
     expect(bodyOf(await tell(server, `GET / HTTP/1.1\r\n${upgrade}`))).toBe("GET");
   });
 
-  test("and the next one is answered as if nothing had been", async () => {
+  test("does not affect the next one", async () => {
     const server = await serve(async () => ok("fine"));
     await Promise.all(Array.from({ length: 20 }, () => tell(server, "\0\0\0\r\n\r\n")));
     expect(bodyOf(await tell(server, `GET / HTTP/1.1\r\n${LAST}`))).toBe("fine");
@@ -229,16 +229,16 @@ describe("what is not a request for us", () => {
         ...{ headersTimeoutMs: 30, requestTimeoutMs: 30, timeoutCheckMs: 5 },
       });
       const answer = await tell(server, text);
-      // Unlike a request that is wrong, one that is slow may be sent again.
+      // Unlike an invalid request, a slow one can be retried.
       expectError(answer, 408, "unavailable", true);
-      expect(bodyOf(answer)).toContain("nothing was done. Send it again");
+      expect(bodyOf(answer)).toContain("nothing was changed. Send it again");
       if (text.startsWith("POST")) expect(await failed.opened).toBe(GONE);
     },
   );
 });
 
 describe("a body", () => {
-  test("is read whole, in however many pieces it comes", async () => {
+  test("is read completely, in however many chunks it arrives", async () => {
     const server = await serve(echo);
     const client = dial(server);
     client.socket.write(post(6, "Connection: close\r\n"));
@@ -247,7 +247,7 @@ describe("a body", () => {
     expect(bodyOf(await client.all)).toBe("abcdef");
   });
 
-  test("that says it is too large is refused unread, and the connection goes on", {
+  test("with a declared length that is too large is refused unread, and the connection stays open", {
     meta: { id: "G33/declared-large-body-unread" },
   }, async () => {
     const server = await serve(echo);
@@ -260,7 +260,7 @@ describe("a body", () => {
     expect(await client.all).toMatch(/\}\}HTTP\/1\.1 200 OK/);
   });
 
-  test("that turns out to be too large is refused where it does", {
+  test("of unknown length is refused when it becomes too large", {
     meta: { id: "G33/chunked-large-body-refused" },
   }, async () => {
     const server = await serve(echo);
@@ -272,7 +272,7 @@ describe("a body", () => {
     expect(await client.all).toMatch(/\}\}HTTP\/1\.1 200 OK/);
   });
 
-  test("that goes on and on after the refusal ends the connection", async () => {
+  test("that does not end after the refusal closes the connection", async () => {
     const server = await serve(async (request) => new Denial(401, "unauthenticated", "No.").answer(request.id));
     const client = dial(server);
     client.socket.write(post(1024 ** 3));
@@ -293,7 +293,7 @@ describe("a body", () => {
     expectError(await tell(server, `${post(2, close)}\xff\xfe`), 400, "invalid");
   });
 
-  test("whose sender waits to be told is asked for when somebody wants it", async () => {
+  test("with Expect: 100-continue is requested when the handler reads it", async () => {
     const server = await serve(echo);
     const client = dial(server);
     client.socket.write(post(2, "Expect: 100-continue\r\nConnection: close\r\n"));
@@ -302,7 +302,7 @@ describe("a body", () => {
     expect(bodyOf(bodyOf(await client.all))).toBe("{}");
   });
 
-  test("whose sender waits to be told is not asked for if it is refused, and the connection ends", async () => {
+  test("with Expect: 100-continue is not requested if it is refused, and the connection is closed", async () => {
     const server = await serve(echo);
     expectError(await tell(server, post(101, "Expect: 100-continue\r\n")), 413, "invalid");
     const denied = await serve(async (request) => new Denial(403, "forbidden", "No.").answer(request.id));
@@ -311,7 +311,7 @@ describe("a body", () => {
 });
 
 describe("several requests on one connection", () => {
-  test("are answered in their order, whichever is ready first", async () => {
+  test("are answered in order, whichever response is ready first", async () => {
     const gates = new Map(["/1", "/2", "/3"].map((path) => [path, new Gate()]));
     const arrived: string[] = [];
     const server = await serve(async ({ path }) => {
@@ -328,7 +328,7 @@ describe("several requests on one connection", () => {
     expect((await all).match(/<.*?>/g)).toEqual(["</1>", "</2>", "</3>"]);
   });
 
-  test("that are sent too far ahead are refused, and reach nobody", async () => {
+  test("beyond the pipelining limit are refused and do not reach the handler", async () => {
     const gate = new Gate();
     let reached = 0;
     const server = await serve(async () => {
@@ -346,7 +346,7 @@ describe("several requests on one connection", () => {
     expect(reached).toBe(PIPELINED_MAX);
   });
 
-  test("all learn that their asker is gone, the ones that wait for their turn too", async () => {
+  test("are all aborted when the client disconnects, even those that wait for their turn", async () => {
     const gone: string[] = [];
     const server = await serve(async ({ path, signal }) => {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
@@ -364,7 +364,7 @@ describe("several requests on one connection", () => {
 });
 
 describe("a stream", () => {
-  test("comes piece by piece, and ends", async () => {
+  test("is sent piece by piece, and ends", async () => {
     const gate = new Gate();
     const pieces = new Pieces(async (n) => {
       if (n === 2) await gate.opened;
@@ -377,13 +377,13 @@ describe("a stream", () => {
     expect(await client.all).toMatch(/piece 2\n\r\n0\r\n\r\n$/);
   });
 
-  test("that waits is ended when its reader goes, or only says that it will ask nothing more", async () => {
+  test("that waits ends when its reader disconnects or half-closes the connection", async () => {
     for (const leave of ["resetAndDestroy", "destroy", "end"] as const) {
       const pieces = new Pieces(never);
       const server = await serve(async () => streamed(pieces));
       const client = dial(server);
       client.socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-      await until(() => pieces.asked === 1);
+      await until(() => pieces.reads === 1);
       client.socket[leave]();
       await pieces.returned.opened;
       await until(() => server.connections === 0);
@@ -392,7 +392,7 @@ describe("a stream", () => {
     expect(troubles).toEqual([]);
   });
 
-  test("is not read ahead of its reader, and goes on when the reader does", async () => {
+  test("has backpressure, and continues when the reader does", async () => {
     const piece = "x".repeat(64 * 1024);
     const pieces = new Pieces(async (n) => (n <= 1_000 ? piece : undefined));
     const server = await serve(async () => streamed(pieces));
@@ -404,8 +404,8 @@ describe("a stream", () => {
     client.socket.pause();
     client.socket.write(`GET / HTTP/1.1\r\n${LAST}`);
     await until(() => clock.pending.length > 0);
-    const { asked } = pieces;
-    expect(asked).toBeLessThan(1_000);
+    const { reads } = pieces;
+    expect(reads).toBeLessThan(1_000);
     expect(ours?.writableLength).toBeLessThan((ours?.writableHighWaterMark ?? 0) + piece.length + 1_024);
     let bytes = 0;
     client.socket.removeAllListeners("data");
@@ -415,10 +415,10 @@ describe("a stream", () => {
     client.socket.resume();
     await client.all;
     expect(bytes).toBeGreaterThan(1_000 * piece.length);
-    expect(pieces.asked).toBe(1_001);
+    expect(pieces.reads).toBe(1_001);
   });
 
-  test("whose reader takes nothing is let go", { meta: { id: "G31/stalled-reader-dropped" } }, async () => {
+  test("whose reader reads nothing is disconnected", { meta: { id: "G31/stalled-reader-dropped" } }, async () => {
     const pieces = new Pieces(async () => "x".repeat(64 * 1024));
     const server = await serve(async () => streamed(pieces));
     const client = dial(server);
@@ -432,7 +432,7 @@ describe("a stream", () => {
     await until(() => server.connections === 0);
   });
 
-  test("that breaks does not look as if it had ended", async () => {
+  test("that fails does not look complete", async () => {
     const broken = new Error("The disk is gone.");
     const server = await serve(async () =>
       streamed(new Pieces((n) => (n === 1 ? Promise.resolve("one") : Promise.reject(broken)))),
@@ -444,15 +444,15 @@ describe("a stream", () => {
   });
 });
 
-describe("an answer", () => {
-  test("that is long is given to a slow reader whole", async () => {
+describe("a response", () => {
+  test("that is long is sent completely to a slow reader", async () => {
     const long = "é".repeat(1024 * 1024);
     const server = await serve(async () => ok(long));
     const answer = await tell(server, `GET / HTTP/1.1\r\n${LAST}`);
     expect(Buffer.from(bodyOf(answer), "latin1").toString()).toBe(long);
   });
 
-  test("goes to a client that has closed its own side, and ends a wait of its", async () => {
+  test("is sent to a client that has closed its side, and its wait ends", async () => {
     const server = await serve(async ({ signal }) => {
       if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
       return ok("not yet");
@@ -467,7 +467,7 @@ describe("an answer", () => {
     ["a foreign error", new TypeError("/etc/secret.ts"), 500, "internal"],
     ["an error that should have been answered", new ControlError("conflict", "/etc/secret.ts"), 500, "internal"],
     ["no error at all", "/etc/secret.ts", 500, "internal"],
-  ])("to %s that was thrown has its status, and no details", async (_, thrown, status, code) => {
+  ])("for %s that was thrown has its status and no details", async (_, thrown, status, code) => {
     const server = await serve(() => Promise.reject(thrown));
     const answer = await tell(server, `GET / HTTP/1.1\r\n${LAST}`);
     expect(statusOf(answer)).toBe(status);
@@ -477,7 +477,7 @@ describe("an answer", () => {
     expect(answer.includes("retry-after: 3")).toBe(status === 429);
   });
 
-  test("with a header that cannot be sent becomes an error, not a crash", {
+  test("with an invalid header becomes an error, not a crash", {
     meta: { id: "http/unsendable-header-is-error" },
   }, async () => {
     const server = await serve(async () => ({ status: 200, headers: { "x-a": "b\r\nset-cookie: c" }, body: "" }));
@@ -488,7 +488,7 @@ describe("an answer", () => {
 });
 
 describe("closing", () => {
-  test("ends idle connections at once, and lets answers finish", async () => {
+  test("closes idle connections at once, and lets responses finish", async () => {
     const gate = new Gate();
     let reached = false;
     const server = await serve(async () => {
@@ -507,7 +507,7 @@ describe("closing", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("ends the connection of an answer that was under way, as soon as that has finished", async () => {
+  test("closes the connection of a response in flight as soon as it is complete", async () => {
     const gate = new Gate();
     const pieces = new Pieces((n) => (n === 1 ? Promise.resolve("one") : gate.opened.then(() => undefined)));
     const server = await serve(async () => streamed(pieces), { keepAliveMs: 600_000 });
@@ -520,12 +520,12 @@ describe("closing", () => {
     await closed;
   });
 
-  test("ends what does not finish, at the limit", async () => {
+  test("closes unfinished responses at the limit", async () => {
     const pieces = new Pieces(never);
     const server = await serve(async () => streamed(pieces));
     const client = dial(server);
     client.socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    await until(() => pieces.asked === 1);
+    await until(() => pieces.reads === 1);
     const closed = server.close(10_000);
     clock.tick(9_999);
     expect(pieces.returned.isOpen).toBe(false);
@@ -536,17 +536,17 @@ describe("closing", () => {
   });
 });
 
-test("garbage behind a request that is not answered yet does not take its answer", async () => {
+test("garbage after a request without a response yet does not replace its response", async () => {
   const gate = new Gate();
-  let asked = 0;
+  let handled = 0;
   const server = await serve(async () => {
-    asked += 1;
+    handled += 1;
     await gate.opened;
     return ok("stopped");
   });
   const client = dial(server);
   client.socket.write("POST /cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
-  await until(() => asked === 1);
+  await until(() => handled === 1);
   let broken = false;
   server.server.once("clientError", () => {
     broken = true;

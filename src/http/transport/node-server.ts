@@ -1,8 +1,8 @@
-// A server of Node's, with every bound set: who is connected, what is being answered, and how it ends.
+// A Node.js HTTP server with all its limits: its connections, its requests, and its graceful shutdown.
 //
 // Invariants
-// 1. A request that arrives is answered once, or its connection is closed. No request takes the server down.
-// 2. An exchange is in the set of its connection from its arrival until it is answered or its asker is gone.
+// 1. A request is answered once, or its connection is closed. No request can crash the server.
+// 2. An exchange is in the set of its connection from its arrival until it is answered or its client disconnects.
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions as TlsServerOptions } from "node:https";
 import type { Duplex } from "node:stream";
@@ -18,10 +18,10 @@ import { GONE, NodeExchange } from "./node-exchange.ts";
 import { NodeUpgrade, wantsWebSocket } from "./node-upgrade.ts";
 import { requestIds } from "./request-id.ts";
 
-/** Answers a request. What it throws is answered as an error. */
+/** Handles a request. A rejection is answered as an error. */
 export type Handle = (request: HttpRequest) => Promise<HttpAnswer>;
 
-/** The bounds that differ from listener to listener, or from a test to the real thing. */
+/** The limits that differ between listeners, or between tests and production. */
 export interface NodeLimits {
   readonly connectionsMax: number;
   readonly connectionsForStops: number;
@@ -37,7 +37,7 @@ export interface NodeServerOptions {
   readonly via: "tcp" | "socket";
   readonly tls?: Pick<TlsServerOptions, "cert" | "key"> | undefined;
   readonly limits?: Partial<NodeLimits> | undefined;
-  /** Something that no request should be able to bring about. For the log. */
+  /** Called with errors that no request should be able to cause. For the log. */
   readonly onTrouble?: ((thrown: unknown, requestId: string) => void) | undefined;
 }
 
@@ -55,7 +55,7 @@ export class NodeServer {
   readonly #options: NodeServerOptions;
   readonly #nextId = requestIds();
   readonly #connections: Connections;
-  /** Something that is no request has come in: nothing more is read, and what is owed is still answered. */
+  /** Connections on which invalid HTTP arrived: nothing more is read, but pending responses are still sent. */
   readonly #broken = new WeakSet<Duplex>();
   #closing = false;
 
@@ -66,9 +66,9 @@ export class NodeServer {
     this.server = makeServer(options);
     if (options.tls === undefined) this.server.on("connection", (socket) => void this.#connect(socket));
     else {
-      this.server.on("connection", (socket) => this.#connections.greet(socket));
+      this.server.on("connection", (socket) => this.#connections.beginHandshake(socket));
       this.server.on("secureConnection", (socket) => {
-        this.#connections.agree(socket);
+        this.#connections.endHandshake(socket);
         this.#connect(socket);
       });
     }
@@ -77,28 +77,28 @@ export class NodeServer {
     this.server.on("checkExpectation", (message, response) => this.#expect(message, response));
     this.server.on("upgrade", (message, socket, head) => void this.#upgrade(message, socket, head));
     this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
-    // A connection that the system could not hand over. Whoever begins to listen hears of that for themselves.
+    // A connection that could not be accepted. Errors of `listen` itself are reported by its caller.
     this.server.on("error", (error) => {
       if (this.server.listening) options.onTrouble?.(error, this.#nextId());
     });
   }
 
-  /** How many are connected now. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#connections.size;
   }
 
-  /** Takes no more connections, ends the idle ones, lets answers in flight finish, and at the limit ends them too. */
+  /** Closes gracefully: accepts no connections, closes idle ones, finishes responses; closes the rest at `limitMs`. */
   async close(limitMs: number): Promise<void> {
     this.#closing = true;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     for (const [socket, { inFlight }] of [...this.#connections.all()]) if (inFlight.size === 0) socket.destroy();
-    const dispose = this.#options.clock.after(limitMs, () => {
+    const cancelTimer = this.#options.clock.after(limitMs, () => {
       this.server.closeAllConnections();
       for (const [socket] of [...this.#connections.all()]) socket.destroy();
     });
     await closed;
-    dispose();
+    cancelTimer();
   }
 
   #connect(socket: Duplex): Connection | undefined {
@@ -122,12 +122,12 @@ export class NodeServer {
     const { inFlight } = connection;
     inFlight.add(exchange);
     if (socket.readableEnded) exchange.leave();
-    // Without a listener, a late write to somebody who is gone would be an uncaught exception.
+    // Without a listener, a late write to a disconnected client would be an uncaught exception.
     response.on("error", () => {});
     response.once("close", () => {
       exchange.leave();
       inFlight.delete(exchange);
-      if ((this.#closing || this.#broken.has(socket)) && !isOwed(inFlight)) socket.destroySoon();
+      if ((this.#closing || this.#broken.has(socket)) && !hasPending(inFlight)) socket.destroySoon();
     });
     void this.#answer(exchange, response, connection);
   }
@@ -141,14 +141,14 @@ export class NodeServer {
       await exchange.send(answer, last ? { connection: "close" } : {});
     } catch (thrown) {
       if (thrown !== GONE) this.#options.onTrouble?.(thrown, exchange.id);
-      // A stream that breaks must not look like one that has ended.
+      // A broken stream must not look like a complete one.
       if (response.headersSent) response.destroy();
       else await exchange.send(failure(thrown, exchange.id)).catch(() => response.destroy());
     }
   }
 
   async #answerTo(exchange: NodeExchange | NodeUpgrade, inFlight: number): Promise<HttpAnswer> {
-    const denial = inFlight > limits.PIPELINED_MAX ? tooMany() : exchange.flaw;
+    const denial = inFlight > limits.PIPELINED_MAX ? tooManyPipelined() : exchange.flaw;
     if (denial !== undefined) return denial.answer(exchange.id);
     try {
       return await this.#options.handle(exchange);
@@ -158,18 +158,18 @@ export class NodeServer {
     }
   }
 
-  /** A connection that has become a WebSocket has no more requests, so it counts as idle when we close. */
+  /** A WebSocket has no requests in flight, so a shutdown closes it like an idle connection. */
   async #upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { via, onTrouble } = this.#options;
     const onAdmitted = (): void => this.#connections.admit(socket);
     const request = new NodeUpgrade({ id: this.#nextId(), via, message, socket, head, onAdmitted });
-    // Nobody else listens on it now, and an error that nobody hears takes the server down.
+    // Node.js has removed its listeners, and an `error` event without a listener would crash the server.
     socket.on("error", () => socket.destroy());
     socket.once("close", () => request.leave());
     try {
       const isReserved = this.#connections.get(socket)?.use === "stops";
-      // From here on it has no request that would keep it.
-      this.#connections.keep(socket);
+      // Without a request in flight it would count as idle.
+      this.#connections.markWebSocket(socket);
       request.refuse(isReserved ? onlyStops().answer(request.id) : await this.#answerTo(request, 1));
     } catch (thrown) {
       if (thrown !== GONE) onTrouble?.(thrown, request.id);
@@ -180,12 +180,12 @@ export class NodeServer {
   #expect(message: IncomingMessage, response: ServerResponse): void {
     const { via, clock } = this.#options;
     const exchange = new NodeExchange({ id: this.#nextId(), via, message, response, sender: "waiting", clock });
-    const denial = new Denial(417, "invalid", "This server does not know what the Expect header asks for.");
+    const denial = new Denial(417, "invalid", "The value of the Expect header is not supported.");
     response.on("error", () => {});
     void exchange.send(denial.answer(exchange.id)).catch(() => response.destroy());
   }
 
-  /** What is not HTTP, or takes too long. There is no request to answer, so the answer is written by hand. */
+  /** Handles invalid HTTP and timeouts. There is no request object, so the response is written to the socket. */
   #malformed(error: Error, socket: Duplex): void {
     const code = "code" in error ? error.code : undefined;
     const inFlight = this.#connections.get(socket)?.inFlight ?? NONE;
@@ -194,8 +194,8 @@ export class NodeServer {
       socket.destroy();
       return;
     }
-    // What is said next would be taken for the answer to a request before this one. They are answered, and that is all.
-    if (isOwed(inFlight)) {
+    // The client would take an error response for the response to an earlier request. So only those are sent.
+    if (hasPending(inFlight)) {
       this.#broken.add(socket);
       return;
     }
@@ -206,8 +206,8 @@ export class NodeServer {
 
 const NONE: ReadonlySet<NodeExchange> = new Set();
 
-/** Whether an answer is owed to a request that came in whole. */
-const isOwed = (inFlight: ReadonlySet<NodeExchange>): boolean => [...inFlight].some(({ received }) => received);
+/** Whether a complete request has no response yet. */
+const hasPending = (inFlight: ReadonlySet<NodeExchange>): boolean => [...inFlight].some(({ received }) => received);
 
 function makeServer(options: NodeServerOptions): Server {
   const bounds = { ...DEFAULTS, ...options.limits };
@@ -218,31 +218,31 @@ function makeServer(options: NodeServerOptions): Server {
     connectionsCheckingInterval: bounds.timeoutCheckMs,
     keepAliveTimeout: bounds.keepAliveMs,
     insecureHTTPParser: false,
-    // Two Host headers are for the guard to refuse; Node would hide the second from it.
+    // The guard refuses two Host headers; Node.js would hide the second one.
     joinDuplicateHeaders: true,
-    // A missing one, too: the guard has the right words for it.
+    // The guard refuses a missing Host header with a better error.
     requireHostHeader: false,
-    // Clients that would like HTTP/2 are content with an answer. An older Node does not ask; see `NodeUpgrade.refuse`.
+    // An upgrade to HTTP/2 is ignored and the request answered. Older Node.js lacks this; see `NodeUpgrade.refuse`.
     shouldUpgradeCallback: wantsWebSocket,
   };
   const server =
     options.tls === undefined
       ? createServer(settings)
       : createTlsServer({ ...settings, ...options.tls, handshakeTimeout: limits.HANDSHAKE_TIMEOUT_MS });
-  // Node would drop what comes after the 2,000th without a word, and with it an Origin that should have been seen.
+  // No limit: Node.js would silently drop headers after the 2,000th, and with them an Origin that the guard must see.
   server.maxHeadersCount = 0;
-  // A client that has sent everything and said so is still waiting for its answer.
+  // A client that has closed its side of the connection still waits for the response.
   return Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 function failure(thrown: unknown, requestId: string): HttpAnswer {
   const error = toControlError(thrown);
-  // Whatever has a status of its own was answered before it came to this.
+  // Errors with their own status were answered earlier.
   return errorAnswer(error.code === "internal" ? error : toControlError(undefined), { status: 500, requestId });
 }
 
-const tooMany = (): Denial =>
-  new Denial(429, "overloaded", "Too many requests were sent ahead on one connection.", {
+const tooManyPipelined = (): Denial =>
+  new Denial(429, "overloaded", "Too many requests were pipelined on one connection.", {
     headers: { "retry-after": "1" },
   });
 
@@ -252,23 +252,23 @@ const isStop = ({ method, path }: HttpRequest): boolean => {
 };
 
 const onlyStops = (): Denial =>
-  new Denial(429, "overloaded", "All connections of this server are in use. Only stops are taken beyond them.", {
-    hint: "Close connections and streams that are not read any more, or raise --connections.",
+  new Denial(429, "overloaded", "All connections of this server are in use. Only stops are accepted.", {
+    hint: "Close unused connections and streams, or raise --connections.",
     headers: { "retry-after": String(limits.RETRY_AFTER_S) },
   });
 
 const SLOW =
-  "It had not come whole by then, so nothing was done. Send it again, over a faster line or with less in it.";
+  "The request was incomplete when the timeout expired; nothing was changed. Send it again, faster or with less data.";
 
 function malformed(code: unknown): Denial {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return new Denial(431, "invalid", "The headers of this request are too large.");
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-      return new Denial(413, "invalid", "The body of this request has too much around it.");
+      return new Denial(413, "invalid", "The chunk extensions of this request are too large.");
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return new Denial(408, "unavailable", "The request took too long to arrive.", { hint: SLOW });
     default:
-      return new Denial(400, "invalid", "This is not HTTP as this server understands it.");
+      return new Denial(400, "invalid", "This is not a valid HTTP request.");
   }
 }

@@ -1,4 +1,4 @@
-// Requests that ask for a WebSocket: one becomes one, or is answered like any other and ends its connection.
+// Upgrade requests: they become WebSockets, or are answered like any other request and closed.
 import { request } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -41,9 +41,9 @@ interface Met {
 function ask(port: number, headers: Readonly<Record<string, string>>, path = "/a?b=1"): Promise<Met> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: "127.0.0.1", port, path, headers, agent: false });
-    sent.once("upgrade", ({ statusCode = 0, headers: said }, socket) => {
+    sent.once("upgrade", ({ statusCode = 0, headers }, socket) => {
       socket.destroy();
-      resolve({ status: statusCode, headers: said, body: "" });
+      resolve({ status: statusCode, headers, body: "" });
     });
     sent.once("response", async (response) => {
       const body = (await Array.fromAsync(response.setEncoding("utf8"))).join("");
@@ -54,30 +54,30 @@ function ask(port: number, headers: Readonly<Record<string, string>>, path = "/a
 }
 
 const accepting: Handle = async ({ upgrade }) => {
-  await upgrade?.accept({ "x-said": "yes" });
+  await upgrade?.accept({ "x-test": "yes" });
   return SWITCHED;
 };
 
 const text = (body: string): HttpAnswer => ({ status: 200, headers: { "content-type": "text/plain" }, body });
 
 describe("a WebSocket that is accepted", () => {
-  test("carries messages both ways, and the headers it was accepted with", async () => {
+  test("carries messages in both directions, and has the headers of its acceptance", async () => {
     const { port } = await serve(async ({ upgrade }) => {
-      const socket = await upgrade?.accept({ "x-said": "yes" });
-      socket?.on("message", (data) => socket.send(`heard ${data}`));
+      const socket = await upgrade?.accept({ "x-test": "yes" });
+      socket?.on("message", (data) => socket.send(`echo ${data}`));
       return SWITCHED;
     });
     const client = new WebSocket(`ws://127.0.0.1:${port}/`);
-    const head = new Promise((resolve) => client.once("upgrade", ({ headers }) => resolve(headers["x-said"])));
+    const head = new Promise((resolve) => client.once("upgrade", ({ headers }) => resolve(headers["x-test"])));
     client.once("open", () => client.send("tea"));
     await expect(new Promise((resolve) => client.once("message", (data) => resolve(String(data))))).resolves.toBe(
-      "heard tea",
+      "echo tea",
     );
     await expect(head).resolves.toBe("yes");
     client.terminate();
   });
 
-  test("is ended when the server closes", async () => {
+  test("is closed when the server closes", async () => {
     const { node, port } = await serve(accepting);
     const client = new WebSocket(`ws://127.0.0.1:${port}/`);
     await new Promise((resolve) => client.once("open", resolve));
@@ -94,15 +94,15 @@ describe("a WebSocket that is accepted", () => {
     ["acp", "acp"],
     ["belay.bearer.secret", undefined],
     ["mqtt", undefined],
-  ])("offered %s, it speaks %s", async (offered, spoken) => {
+  ])("with the subprotocols %s uses %s", async (offered, spoken) => {
     const { port } = await serve(accepting);
     const met = await ask(port, { ...UPGRADE, "sec-websocket-protocol": offered });
     expect([met.status, met.headers["sec-websocket-protocol"]]).toEqual([101, spoken]);
   });
 });
 
-describe("one that is not", () => {
-  test("is told why, and its connection is closed", async () => {
+describe("an upgrade that is refused", () => {
+  test("gets an error, and its connection is closed", async () => {
     const { port } = await serve(async () => {
       throw new Denial(403, "forbidden", "Not you.");
     });
@@ -115,7 +115,7 @@ describe("one that is not", () => {
 
   test.each([
     ["without a key", { "sec-websocket-key": "" }],
-    ["of a version that nobody speaks", { "sec-websocket-version": "7" }],
+    ["with an unsupported version", { "sec-websocket-version": "7" }],
     ["with subprotocols that are none", { "sec-websocket-protocol": "a,,b" }],
   ])("%s is invalid", async (_, headers) => {
     const { port } = await serve(accepting);
@@ -123,13 +123,13 @@ describe("one that is not", () => {
     expect([met.status, JSON.parse(met.body).error.code]).toEqual([400, "invalid"]);
   });
 
-  test("gets the answer that there would be without it, where there is no WebSocket", async () => {
+  test("gets the ordinary response of a route without WebSockets", async () => {
     const { port } = await serve(async ({ path, query }) => text(`${path} ${query.get("b")}`));
     const met = await ask(port, UPGRADE);
     expect([met.status, met.body, met.headers.connection]).toEqual([200, "/a 1", "close"]);
   });
 
-  test("gets no stream of events", async () => {
+  test("gets no event stream", async () => {
     let left = false;
     const body = {
       next: () => new Promise<never>(() => {}),
@@ -143,13 +143,13 @@ describe("one that is not", () => {
     expect([met.status, JSON.parse(met.body).error.code, left]).toEqual([400, "invalid", true]);
   });
 
-  test("has an address that is looked at like every other", async () => {
+  test("has its URL checked like every other request", async () => {
     const { port } = await serve(accepting);
     const met = await ask(port, UPGRADE, `/${"a".repeat(9000)}`);
     expect(met.status).toBe(414);
   });
 
-  test("whose asker is gone before it was decided leaves nothing behind", async () => {
+  test("because its client has disconnected leaves nothing behind", async () => {
     const arrived = new Gate();
     const decided = new Gate();
     const { node, port } = await serve(async (given) => {
@@ -170,7 +170,7 @@ describe("one that is not", () => {
   });
 });
 
-test("whoever would like another protocol, and is content with HTTP, gets an ordinary answer", async () => {
+test("an upgrade to another protocol is ignored, and the request gets an ordinary response", async () => {
   const { port } = await serve(async (given) => text(`${given.upgrade} ${await given.body(100)}`));
   const headers = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "AAMAAABk" };
   const answer = await fetchAs(port, headers, "tea");
@@ -185,7 +185,7 @@ function fetchAs(port: number, headers: Readonly<Record<string, string>>, body: 
   });
 }
 
-test("G35: behind a proxy, whoever comes past it gets no WebSocket", async () => {
+test("G35: behind a proxy, a request that bypasses the proxy gets no WebSocket", async () => {
   const secret = "a secret of the proxy and the server";
   const listener = await listen(accepting, {
     ...{ place: { kind: "tcp", trustedProxy: { secret } }, clock: systemClock },

@@ -1,8 +1,8 @@
-// A request of Node's that asks for a WebSocket: it becomes one, or it is answered like any other and let go.
+// Converts a Node.js upgrade request: it becomes a WebSocket, or is answered like any other request and closed.
 //
 // Invariants
-// 1. Until it is accepted nothing is written to its connection but the answer that refuses it, which is the last.
-// 2. A token among its subprotocols is never said back.
+// 1. Before it is accepted, only the response that refuses it is written to the connection, and then it is closed.
+// 2. A token among its subprotocols is never sent back.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { Denial } from "../auth/guard-denial.ts";
@@ -16,13 +16,13 @@ export interface UpgradeArrival {
   readonly via: "tcp" | "socket";
   readonly message: IncomingMessage;
   readonly socket: Duplex;
-  /** What came behind the request. */
+  /** The bytes after the request. */
   readonly head: Buffer;
   readonly onAdmitted?: HttpRequest["onAdmitted"];
 }
 
-/** Subprotocols that we say we speak. Who offers any, and is told none, gives up. */
-const SPOKEN: ReadonlySet<string> = new Set(["belay.acp", "acp", "belay.stream"]);
+/** The supported subprotocols. A client that offers some, and gets none in the response, closes the connection. */
+const SUPPORTED: ReadonlySet<string> = new Set(["belay.acp", "acp", "belay.stream"]);
 
 export class NodeUpgrade implements HttpRequest, Upgrade {
   readonly id: string;
@@ -46,7 +46,7 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
     this.query = query;
   }
 
-  /** Itself, if it is a WebSocket that is asked for. */
+  /** Set if the request asks for a WebSocket. */
   get upgrade(): Upgrade | undefined {
     return wantsWebSocket(this.#arrival.message) ? this : undefined;
   }
@@ -63,18 +63,18 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
     return headerOf(this.#arrival.message, name);
   }
 
-  /** What follows such a request belongs to what it asks to become. */
+  /** Rejects: the bytes after the request belong to the new protocol. */
   body(): Promise<string> {
-    return Promise.reject(new Denial(400, "invalid", "A request that asks for another protocol has no body here."));
+    return Promise.reject(new Denial(400, "invalid", "An upgrade request cannot have a body."));
   }
 
   async accept(headers: Readonly<Record<string, string>>): Promise<MessageSocket> {
     const { message, socket, head } = this.#arrival;
-    // Loaded when somebody needs it.
+    // Imported on demand.
     const { WebSocketServer } = await import("ws");
     const server = new WebSocketServer({
       ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: BODY_BYTES_MAX },
-      handleProtocols: (offered) => [...offered].find((one) => SPOKEN.has(one)) ?? false,
+      handleProtocols: (offered) => [...offered].find((one) => SUPPORTED.has(one)) ?? false,
     });
     let made: MessageSocket | undefined;
     let flaw: Denial | undefined;
@@ -82,7 +82,7 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
       for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
     });
     server.on("wsClientError", (error) => {
-      flaw = new Denial(400, "invalid", `This does not ask for a WebSocket as it should: ${error.message}.`);
+      flaw = new Denial(400, "invalid", `This is not a valid WebSocket handshake: ${error.message}.`);
     });
     server.handleUpgrade(message, socket, head, (webSocket) => {
       made = webSocket;
@@ -91,14 +91,14 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
     return made;
   }
 
-  /** Says no, and ends the connection: nobody can tell what its sender takes the rest of it for. */
+  /** Refuses the upgrade and closes the connection: the protocol of the bytes that follow is unknown. */
   refuse(answer: HttpAnswer): void {
     const { socket } = this.#arrival;
     if (answer === SWITCHED) return;
     const { body = "" } = answer;
     if (typeof body === "object") void body.return?.().catch(() => {});
-    const said = typeof body === "string" ? { ...answer, body } : noUpgrade().answer(this.id);
-    socket.end(rawAnswer(said, this.id), () => socket.destroy());
+    const sent = typeof body === "string" ? { ...answer, body } : noUpgrade().answer(this.id);
+    socket.end(rawAnswer(sent, this.id), () => socket.destroy());
   }
 
   leave(): void {
@@ -106,10 +106,10 @@ export class NodeUpgrade implements HttpRequest, Upgrade {
   }
 }
 
-/** Whatever else somebody would like to speak, HTTP will do. */
+/** Whether the request asks for a WebSocket. Upgrades to other protocols are ignored. */
 export const wantsWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === "websocket";
 
 const noUpgrade = (): Denial =>
-  new Denial(400, "invalid", "A stream of events cannot be asked for together with another protocol.", {
-    hint: "Ask without `Upgrade`.",
+  new Denial(400, "invalid", "An event stream cannot be requested with an upgrade to another protocol.", {
+    hint: "Send the request without `Upgrade`.",
   });

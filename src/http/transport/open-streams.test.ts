@@ -19,15 +19,15 @@ const holder = (...scopes: readonly TokenScope[]): Actor => ({
   tenant: undefined,
 });
 
-/** A server whose one token can be changed while somebody reads. */
+/** A server whose only token can be changed while streams are open. */
 async function served() {
-  const house = await openTestBelay({ work: (turn) => untilAborted(turn.signal) });
-  closing.push(() => house.belay.close({ mode: "cancel" }));
+  const fixture = await openTestBelay({ work: (turn) => untilAborted(turn.signal) });
+  closing.push(() => fixture.belay.close({ mode: "cancel" }));
   const clock = manualClock();
   const holding: { verify: () => Actor | undefined } = { verify: () => holder("read") };
   const guard = new Guard({ tokens: { verify: () => holding.verify() }, clock });
   guard.serves({ scheme: "http", port: 1 });
-  const handler = makeHandler({ control: house.belay, guard, clock, version: "0" });
+  const handler = makeHandler({ control: fixture.belay, guard, clock, version: "0" });
   const headers = { host: "127.0.0.1:1", authorization: "Bearer ann" };
   const get = (target: string): Promise<HttpAnswer> => handler.handle(plainRequest({ target, headers }));
   const local = (target: string): Promise<HttpAnswer> =>
@@ -35,7 +35,7 @@ async function served() {
   const later = async (): Promise<void> => {
     await clock.advance(STREAM_CHECK_MS);
   };
-  return { house, clock, holding, handler, get, local, later };
+  return { fixture, clock, holding, handler, get, local, later };
 }
 
 function outpour({ body }: HttpAnswer): ResponseStream {
@@ -43,7 +43,7 @@ function outpour({ body }: HttpAnswer): ResponseStream {
   return body;
 }
 
-/** Reads as fast as there is anything to read. */
+/** Reads as fast as there is something to read. */
 class Reader {
   readonly pieces: ResponseStream;
   #text = "";
@@ -54,8 +54,8 @@ class Reader {
     void this.#read();
   }
 
-  /** What was said since this was last asked. */
-  said(): string {
+  /** The text received since the last call. */
+  received(): string {
     const text = this.#text;
     this.#text = "";
     return text;
@@ -84,22 +84,23 @@ const LATER: readonly (readonly [string, () => Actor | undefined])[] = [
 ];
 
 test.each(LATER)("G35: a stream whose token %s ends within a second", async (_, verify) => {
-  const { house, holding, handler, get, later } = await served();
-  const session = await house.belay.createSession();
+  const { fixture, holding, handler, get, later } = await served();
+  const session = await fixture.belay.createSession();
   const readers = [new Reader(await get(`/v1/sessions/${session.id}/events`)), new Reader(await get("/v1/events"))];
   await later();
-  for (const reader of readers) expect([reader.said(), reader.over]).toEqual([expect.stringContaining("retry"), false]);
+  for (const reader of readers)
+    expect([reader.received(), reader.over]).toEqual([expect.stringContaining("retry"), false]);
 
   holding.verify = verify;
   await later();
   await session.prompt("not for them").outcome;
-  for (const reader of readers) expect([reader.said(), reader.over]).toEqual([BYE, true]);
+  for (const reader of readers) expect([reader.received(), reader.over]).toEqual([BYE, true]);
   expect(handler.streams).toBe(0);
 });
 
-test("a token that may do more than before reads on, and so does whoever came by the private socket", async () => {
-  const { house, holding, get, local, later } = await served();
-  const session = await house.belay.createSession();
+test("a stream continues if its token gets more scopes, or if it came over the private socket", async () => {
+  const { fixture, holding, get, local, later } = await served();
+  const session = await fixture.belay.createSession();
   const reader = new Reader(await get(`/v1/sessions/${session.id}/events`));
   const own = new Reader(await local(`/v1/sessions/${session.id}/events`));
   holding.verify = () => holder("read", "prompt");
@@ -110,9 +111,9 @@ test("a token that may do more than before reads on, and so does whoever came by
   expect([reader.over, own.over]).toEqual([true, false]);
 });
 
-test("looking at the tokens again is no guess: nobody is locked out by it", async () => {
-  const { house, holding, get, later } = await served();
-  const session = await house.belay.createSession();
+test("verifying the tokens of streams again triggers no lockout", async () => {
+  const { fixture, holding, get, later } = await served();
+  const session = await fixture.belay.createSession();
   const paths = Array.from({ length: TOKEN_FAILURES_MAX + 1 }, () => `/v1/sessions/${session.id}/events`);
   const readers = (await Promise.all(paths.map(get))).map((answer) => new Reader(answer));
   holding.verify = () => undefined;
@@ -121,9 +122,9 @@ test("looking at the tokens again is no guess: nobody is locked out by it", asyn
   expect((await get("/v1/live")).status).toBe(401);
 });
 
-test("without streams no clock runs", async () => {
-  const { house, clock, get } = await served();
-  const session = await house.belay.createSession();
+test("without streams there is no timer", async () => {
+  const { fixture, clock, get } = await served();
+  const session = await fixture.belay.createSession();
   const before = clock.pending.length;
   const { pieces } = new Reader(await get(`/v1/sessions/${session.id}/events`));
   expect(clock.pending.length).toBeGreaterThan(before);
@@ -131,9 +132,9 @@ test("without streams no clock runs", async () => {
   expect(clock.pending).toHaveLength(before);
 });
 
-test("G35: whoever waits for an outcome is not told it once the token is revoked", async () => {
-  const { house, holding, get } = await served();
-  const session = await house.belay.createSession();
+test("G35: a request that waits for an outcome does not get it once its token is revoked", async () => {
+  const { fixture, holding, get } = await served();
+  const session = await fixture.belay.createSession();
   const run = session.prompt("work");
   await run.accepted;
   const answer = get(`/v1/runs/${run.id}/outcome?waitMs=60000`);
@@ -143,7 +144,7 @@ test("G35: whoever waits for an outcome is not told it once the token is revoked
   expect((await answer).status).toBe(401);
 });
 
-test("a stream whose source cannot begin holds no place", () => {
+test("a stream whose source throws at the start is released", () => {
   let taken = 0;
   const guard = {
     stream: () => {
@@ -154,7 +155,7 @@ test("a stream whose source cannot begin holds no place", () => {
       return { kind: "opened", release } as const;
     },
   };
-  const parts = { clock: manualClock(), guard, failed: () => {}, changed: () => {} };
+  const parts = { clock: manualClock(), guard, onError: () => {}, onCountChanged: () => {} };
   const streams = new OpenStreams(parts as unknown as ConstructorParameters<typeof OpenStreams>[0]);
   const source = (): never => {
     throw new Error("there is nothing to follow");

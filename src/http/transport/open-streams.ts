@@ -1,8 +1,8 @@
-// The streams that are open: ended together when the server shuts down, and each when its token ends.
+// The open event streams. All of them end when the server shuts down, and each when its token becomes invalid.
 //
 // Invariants
-// 1. Whoever opens one after the shutdown has begun is refused.
-// 2. A stream outlives its token by `STREAM_CHECK_MS` at most, and by as long as the token's end takes to be noticed.
+// 1. After the shutdown has begun, no stream can be opened.
+// 2. A stream outlives its token by at most `STREAM_CHECK_MS` after the token's invalidation is noticed.
 import { ControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Gatekeeper } from "../auth/guard.ts";
@@ -14,13 +14,14 @@ import { SseResponse } from "./sse-response.ts";
 export interface StreamParts {
   readonly clock: Clock;
   readonly guard: Gatekeeper;
-  readonly failed: (failure: unknown, request: HttpRequest) => void;
-  readonly changed: (open: number) => void;
+  readonly onError: (error: unknown, request: HttpRequest) => void;
+  readonly onCountChanged: (open: number) => void;
 }
 
+/** The pass of a request on a shared stream, which counts as one stream for all its requests. */
 const COUNTED = { kind: "opened", release: (): void => {} } as const;
 
-/** Whose a stream is. */
+/** The reader of a stream. */
 interface Reader {
   readonly actor: Actor;
   readonly request: HttpRequest;
@@ -29,10 +30,10 @@ interface Reader {
 export class OpenStreams {
   readonly #parts: StreamParts;
   readonly #open = new Map<SseResponse, Reader>();
-  /** Waits while there are streams, and only then. */
-  #dispose: (() => void) | undefined;
+  /** Set while there are streams. */
+  #cancelCheck: (() => void) | undefined;
   #closing = false;
-  #emptied: (() => void) | undefined;
+  #onEmpty: (() => void) | undefined;
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
@@ -47,69 +48,69 @@ export class OpenStreams {
     const pass = request.shared === true ? COUNTED : this.#parts.guard.stream(actor);
     if (pass.kind === "denied") throw pass.denial;
     const stream: SseResponse = new SseResponse({
-      source: (signal) => begun(() => source(signal), pass.release),
+      source: (signal) => startOrRelease(() => source(signal), pass.release),
       clock: this.#parts.clock,
-      failed: (failure) => this.#parts.failed(failure, request),
-      ended: () => {
+      onError: (error) => this.#parts.onError(error, request),
+      onEnd: () => {
         pass.release();
-        this.#left(stream);
+        this.#remove(stream);
       },
     });
     this.#open.set(stream, { actor, request });
-    this.#dispose ??= this.#lookLater();
-    this.#parts.changed(this.#open.size);
+    this.#cancelCheck ??= this.#checkLater();
+    this.#parts.onCountChanged(this.#open.size);
     stream.endWith(request.signal);
     return stream;
   }
 
-  /** Ends all of them with a last word. Resolves when it has been taken, or nobody wants to wait any longer. */
+  /** Ends all streams with a `bye` event. Resolves when all readers have read it, or at the timeout. */
   drain(): Promise<void> {
     this.#closing = true;
     for (const stream of this.#open.keys()) stream.close("shutting_down");
     if (this.#open.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      const dispose = this.#parts.clock.after(DRAIN_MS, resolve);
-      this.#emptied = () => {
-        dispose();
+      const cancelTimer = this.#parts.clock.after(DRAIN_MS, resolve);
+      this.#onEmpty = () => {
+        cancelTimer();
         resolve();
       };
     });
   }
 
-  #left(stream: SseResponse): void {
+  #remove(stream: SseResponse): void {
     this.#open.delete(stream);
-    this.#parts.changed(this.#open.size);
+    this.#parts.onCountChanged(this.#open.size);
     if (this.#open.size > 0) return;
-    this.#dispose?.();
-    this.#dispose = undefined;
-    this.#emptied?.();
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+    this.#onEmpty?.();
   }
 
-  /** A token that was revoked, or has expired, reads no further. Its reader asks again, and is told. */
-  #look(): void {
-    for (const [stream, reader] of this.#open) if (!this.#isStill(reader)) stream.close("unauthenticated");
-    this.#dispose = this.#open.size === 0 ? undefined : this.#lookLater();
+  /** Closes the streams of revoked and expired tokens. A client that reconnects gets the error. */
+  #check(): void {
+    for (const [stream, reader] of this.#open) if (!this.#isStillAdmitted(reader)) stream.close("unauthenticated");
+    this.#cancelCheck = this.#open.size === 0 ? undefined : this.#checkLater();
   }
 
-  #isStill({ request, actor }: Reader): boolean {
+  #isStillAdmitted({ request, actor }: Reader): boolean {
     try {
-      return this.#parts.guard.still(request, actor);
+      return this.#parts.guard.isStillAdmitted(request, actor);
     } catch (thrown) {
-      // Nobody can say, so it is no; whoever asks again is told what is wrong.
-      this.#parts.failed(thrown, request);
+      // If the token cannot be verified, the stream is closed. A client that reconnects gets the error.
+      this.#parts.onError(thrown, request);
       return false;
     }
   }
 
-  #lookLater(): () => void {
-    return this.#parts.clock.after(STREAM_CHECK_MS, () => this.#look(), "idle");
+  #checkLater(): () => void {
+    return this.#parts.clock.after(STREAM_CHECK_MS, () => this.#check(), "idle");
   }
 }
 
-/** A source that cannot even begin holds no place. */
-function begun<T>(begin: () => T, release: () => void): T {
+/** Releases the pass if the source throws when it starts. */
+function startOrRelease<T>(start: () => T, release: () => void): T {
   try {
-    return begin();
+    return start();
   } catch (error) {
     release();
     throw error;

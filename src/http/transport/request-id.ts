@@ -1,12 +1,12 @@
-// Names for requests: unlike those of any other server, and cheap, since every request has one.
+// Request ids: unique across servers, and cheap, because every request gets one.
 import { randomBytes } from "node:crypto";
 
-/** They tell nothing but their order within one server, which whoever gets one may know. */
+/** The ids reveal only their order within one server, which clients may know. */
 export function requestIds(): () => string {
-  const mark = randomBytes(9).toString("base64url");
+  const prefix = randomBytes(9).toString("base64url");
   let count = 0;
   return () => {
     count += 1;
-    return `req_${mark}.${count.toString(36)}`;
+    return `req_${prefix}.${count.toString(36)}`;
   };
 }

@@ -13,7 +13,7 @@ const carrier: HttpRequest = {
 
 const actor = { name: "tester", scopes: new Set(["read"] as const), tenant: undefined };
 
-/** A stream whose requests are answered by the test, and what it sends. */
+/** A stream whose requests are answered by the test, and its sent messages. */
 function opened(answer: (request: HttpRequest) => Promise<HttpAnswer>) {
   const stop = new AbortController();
   const stream = new SharedStream({
@@ -36,24 +36,24 @@ async function* endless(text: string): AsyncGenerator<string, void> {
 
 const get = (id: string, path = "/v1/x") => ({ type: "request", id, method: "GET", path }) as const;
 
-test("a request is answered with the rights of its connection, and with its own cursor and key", async () => {
-  const asked: HttpRequest[] = [];
+test("a request has the credentials of its connection, and its own cursor and key", async () => {
+  const handled: HttpRequest[] = [];
   const { stream, next } = opened(async (request) => {
-    asked.push(request);
+    handled.push(request);
     return json("{}");
   });
   expect(await next()).toEqual({ type: "open", stream: "str_1" });
   stream.receive({ ...get("1", "/v1/sessions/ses_a/events?after=3"), lastEventId: "7" });
   expect(await next()).toEqual({ type: "received", id: "1" });
   expect(await next()).toEqual({ type: "answer", id: "1", head: { status: 200, headers: {} }, text: "{}" });
-  const [request] = asked;
+  const [request] = handled;
   expect(request?.path).toBe("/v1/sessions/ses_a/events");
   expect(request?.query.get("after")).toBe("3");
   const headers = ["authorization", "host", "last-event-id", "cookie", "content-type"];
   expect(headers.map((name) => request?.header(name))).toEqual(["Bearer t", "127.0.0.1:1", "7", undefined, undefined]);
 });
 
-test("G31: an answer that is not read gets one window, and delays no other", async () => {
+test("G31: a response that is not read gets one window and delays no other", async () => {
   const bodies: Record<string, ResponseStream> = { "/v1/slow": endless("s".repeat(50_000)), "/v1/quick": endless("q") };
   const { stream, next } = opened(async ({ path }) => ({ status: 200, headers: {}, body: bodies[path] }));
   stream.receive(get("slow", "/v1/slow"));
@@ -79,7 +79,7 @@ test("G31: an answer that is not read gets one window, and delays no other", asy
   }
 });
 
-test("G40: the answer to a stop goes before the pieces of streams", async () => {
+test("G40: the response to a stop is sent before the pieces of streams", async () => {
   const { stream, next } = opened(async ({ method }) =>
     method === "POST" ? json("receipt") : { status: 200, headers: {}, body: endless("x".repeat(60_000)) },
   );
@@ -91,7 +91,7 @@ test("G40: the answer to a stop goes before the pieces of streams", async () => 
   expect(after.map((one) => one.type)).toEqual(["received", "answer"]);
 });
 
-test("G40: a connection that follows as much as it may takes a stop all the same", async () => {
+test("G40: a connection with the maximum number of followers still accepts a stop", async () => {
   const { stream, next } = opened(async ({ method }) =>
     method === "POST" ? json("receipt") : new Promise<HttpAnswer>(() => {}),
   );
@@ -105,7 +105,7 @@ test("G40: a connection that follows as much as it may takes a stop all the same
   expect(answers).toEqual({ [STREAM_REQUESTS_MAX]: 429, stop: 200 });
 });
 
-test("G32: a connection that ends ends what it carries, and an answer that is left ends alone", async () => {
+test("G32: the end of a connection ends all its responses, and leaving a response ends only that one", async () => {
   const signals: AbortSignal[] = [];
   const { stream, stop } = opened(({ signal }) => {
     signals.push(signal);

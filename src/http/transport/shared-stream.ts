@@ -1,10 +1,10 @@
-// One connection of a client that carries any number of requests which follow or wait, and the stops among them.
+// One connection that multiplexes any number of a client's requests that follow or wait, and stops.
 //
 // Invariants
-// 1. Each request is answered by the same handler as any other, with the rights of the connection it came on.
-// 2. An answer whose reader does not read holds one piece here and one window on its way, and delays no other answer.
-// 3. A whole answer is sent before pieces of others: a receipt does not wait for streams.
-// 4. When the connection ends, its answers end, and nothing else does.
+// 1. Each request is answered by the same handler as any other, with the permissions of its connection.
+// 2. A response that the client does not read buffers one piece here and one window in flight, and delays no other.
+// 3. A complete response is sent before the pieces of others: a receipt does not wait for streams.
+// 4. When the connection ends, its responses end, and nothing else does.
 import { ControlError } from "../../core/errors.ts";
 import { STREAM_WINDOW_CHARS, type StreamDown, type StreamUp } from "../../wire/stream-message.ts";
 import { errorAnswer } from "../auth/guard-denial.ts";
@@ -23,22 +23,22 @@ import type { Actor, HttpAnswer, HttpRequest, ResponseStream } from "./http-exch
 export interface SharedStreamParts {
   readonly id: string;
   readonly actor: Actor;
-  /** The request that became this connection. */
+  /** The request that opened this connection. */
   readonly carrier: HttpRequest;
   readonly handle: (request: HttpRequest) => Promise<HttpAnswer>;
-  /** Whether a request may come this way, and whether it is a stop. */
+  /** Whether a request may use this connection, and whether it is a stop. */
   readonly kindOf: (method: string, path: string) => "follows" | "stops" | undefined;
 }
 
 type Request = Extract<StreamUp, { type: "request" }>;
 
-/** A request that is being answered. */
-interface Answering {
+/** A request whose response is not complete. */
+interface PendingRequest {
   readonly stop: AbortController;
   unread: number;
-  /** How much is sent at once. Little at first: over a line that is cut again and again, some of it gets through. */
+  /** The length of the next piece. Small at first, so that some data gets through on an unreliable network. */
   chars: number;
-  /** A piece that waits to be sent, and who waits for that. */
+  /** A piece that is not sent yet. `sent` is called when it is. */
   waiting: { readonly text: string; readonly sent: () => void } | undefined;
 }
 
@@ -46,12 +46,12 @@ export class SharedStream {
   readonly id: string;
   readonly actor: Actor;
   readonly #parts: SharedStreamParts;
-  readonly #answering = new Map<string, Answering>();
-  readonly #whole: string[] = [];
-  /** Those with a piece to send and room to send it, in the order in which they came. */
+  readonly #pending = new Map<string, PendingRequest>();
+  readonly #complete: string[] = [];
+  /** The ids of requests with a piece to send and room in their window, in order of arrival. */
   readonly #ready = new Set<string>();
   #wake: () => void = () => {};
-  #ended = false;
+  #hasEnded = false;
 
   constructor(parts: SharedStreamParts) {
     this.id = parts.id;
@@ -60,89 +60,94 @@ export class SharedStream {
   }
 
   receive(message: StreamUp): void {
-    if (this.#ended) return;
+    if (this.#hasEnded) return;
     switch (message.type) {
       case "request":
-        if (this.#answering.has(message.id)) throw taken(message.id);
+        if (this.#pending.has(message.id)) throw duplicateId(message.id);
         void this.#answer(message);
         return;
       case "read": {
-        const one = this.#answering.get(message.id);
+        const one = this.#pending.get(message.id);
         if (one === undefined) return;
         one.unread = Math.max(0, one.unread - message.chars);
-        this.#offer(message.id, one);
+        this.#schedule(message.id, one);
         return;
       }
       case "leave":
-        this.#leave(message.id);
+        this.#cancel(message.id);
     }
   }
 
-  /** What is sent to the client, as frames of an event stream. Ends with the signal. */
+  /** The frames of the event stream to the client. Ends with the signal. */
   async *frames(signal: AbortSignal): AsyncGenerator<string, "cut"> {
-    const aborted = (): void => this.end();
-    signal.addEventListener("abort", aborted, { once: true });
+    const onAbort = (): void => this.end();
+    signal.addEventListener("abort", onAbort, { once: true });
     try {
       yield frame({ type: "open", stream: this.id });
-      while (!this.#ended) {
-        const next = this.#whole.shift() ?? this.#nextPiece();
+      while (!this.#hasEnded) {
+        const next = this.#complete.shift() ?? this.#nextPiece();
         if (next !== undefined) yield next;
-        else await this.#more();
+        else await this.#wakeUp();
       }
       return "cut";
     } finally {
-      signal.removeEventListener("abort", aborted);
+      signal.removeEventListener("abort", onAbort);
       this.end();
     }
   }
 
   end(): void {
-    this.#ended = true;
-    for (const id of [...this.#answering.keys()]) this.#leave(id);
+    this.#hasEnded = true;
+    for (const id of [...this.#pending.keys()]) this.#cancel(id);
     this.#wake();
   }
 
   async #answer(request: Request): Promise<void> {
     const { id, method, path } = request;
-    const one: Answering = { stop: new AbortController(), unread: 0, chars: STREAM_FIRST_CHARS, waiting: undefined };
+    const one: PendingRequest = {
+      stop: new AbortController(),
+      unread: 0,
+      chars: STREAM_FIRST_CHARS,
+      waiting: undefined,
+    };
     const kind = this.#parts.kindOf(method, path.split("?", 1)[0] ?? "");
-    const full = this.#answering.size >= (kind === "stops" ? STREAM_STOPS_MAX : STREAM_REQUESTS_MAX);
-    this.#say({ type: "received", id });
-    this.#answering.set(id, one);
-    const refusal = kind === undefined ? notHere() : full ? crowded() : undefined;
+    const isFull = this.#pending.size >= (kind === "stops" ? STREAM_STOPS_MAX : STREAM_REQUESTS_MAX);
+    this.#send({ type: "received", id });
+    this.#pending.set(id, one);
+    const refusal = kind === undefined ? unsupportedRequest() : isFull ? tooManyRequests() : undefined;
     const inner = innerRequest(request, this.#parts.carrier, one.stop.signal);
     const { status, headers, body } =
-      refusal === undefined ? await this.#parts.handle(inner) : refused(refusal, inner.id);
+      refusal === undefined ? await this.#parts.handle(inner) : refusalAnswer(refusal, inner.id);
     if (one.stop.signal.aborted) {
       if (typeof body === "object") void body.return?.();
       return;
     }
     const head = { status, headers };
-    if (typeof body !== "object") this.#say({ type: "answer", id, head, text: body ?? "" });
+    if (typeof body !== "object") this.#send({ type: "answer", id, head, text: body ?? "" });
     else await this.#stream(id, one, head, body);
-    this.#answering.delete(id);
+    this.#pending.delete(id);
   }
 
   async #stream(
     id: string,
-    one: Answering,
+    one: PendingRequest,
     head: { status: number; headers: HttpAnswer["headers"] },
     body: ResponseStream,
   ) {
-    this.#say({ type: "head", id, head });
+    this.#send({ type: "head", id, head });
     for (let step = await body.next(); step.done !== true; step = await body.next()) {
       const text = step.value;
       await new Promise<void>((sent) => {
         one.waiting = { text, sent };
-        this.#offer(id, one);
+        this.#schedule(id, one);
       });
       if (one.stop.signal.aborted) break;
     }
     void body.return?.();
-    if (!one.stop.signal.aborted) this.#say({ type: "end", id });
+    if (!one.stop.signal.aborted) this.#send({ type: "end", id });
   }
 
-  #offer(id: string, one: Answering): void {
+  #schedule(id: string, one: PendingRequest): void {
     if (one.waiting === undefined || one.unread >= STREAM_WINDOW_CHARS) return;
     this.#ready.add(id);
     this.#wake();
@@ -152,7 +157,7 @@ export class SharedStream {
     const [id] = this.#ready;
     if (id === undefined) return undefined;
     this.#ready.delete(id);
-    const one = this.#answering.get(id);
+    const one = this.#pending.get(id);
     const waiting = one?.waiting;
     if (one === undefined || waiting === undefined) return this.#nextPiece();
     const text = waiting.text.slice(0, characterEnd(waiting.text, one.chars));
@@ -161,34 +166,34 @@ export class SharedStream {
     one.chars = Math.min(one.chars * 2, PIECE_CHARS_MAX);
     one.waiting = rest === "" ? undefined : { ...waiting, text: rest };
     if (rest === "") waiting.sent();
-    else this.#offer(id, one);
+    else this.#schedule(id, one);
     return frame({ type: "piece", id, text });
   }
 
-  #leave(id: string): void {
-    const one = this.#answering.get(id);
-    this.#answering.delete(id);
+  #cancel(id: string): void {
+    const one = this.#pending.get(id);
+    this.#pending.delete(id);
     this.#ready.delete(id);
     one?.stop.abort(LEFT);
     one?.waiting?.sent();
   }
 
-  #say(message: StreamDown): void {
-    if (this.#ended) return;
-    this.#whole.push(frame(message));
-    // It asks on and on, and takes no answer.
-    if (this.#whole.length > STREAM_UNSENT_MAX) this.end();
+  #send(message: StreamDown): void {
+    if (this.#hasEnded) return;
+    this.#complete.push(frame(message));
+    // The client sends requests without reading the responses.
+    if (this.#complete.length > STREAM_UNSENT_MAX) this.end();
     this.#wake();
   }
 
-  #more(): Promise<void> {
+  #wakeUp(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 }
 
-/** As the handler sees it: what was asked for, by the one who opened the connection. */
+/** The request for the handler, with the credentials of the request that opened the connection. */
 function innerRequest(
   { id, method, path, lastEventId, key, body }: Request,
   carrier: HttpRequest,
@@ -222,20 +227,20 @@ function innerRequest(
 
 const frame = (message: StreamDown): string => `data: ${JSON.stringify(message)}${FRAME_END}`;
 
-const refused = (error: ControlError, requestId: string): HttpAnswer =>
+const refusalAnswer = (error: ControlError, requestId: string): HttpAnswer =>
   errorAnswer(error, { status: error.code === "overloaded" ? 429 : 400, requestId });
 
-const taken = (id: string): ControlError =>
-  new ControlError("invalid", `A request "${id}" is being answered on this connection already.`);
+const duplicateId = (id: string): ControlError =>
+  new ControlError("invalid", `The request "${id}" is already pending on this connection.`);
 
-const notHere = (): ControlError =>
+const unsupportedRequest = (): ControlError =>
   new ControlError("invalid", "Only requests that follow, wait or stop can be sent over this connection.", {
-    hint: "Send it as a request by itself.",
+    hint: "Send it as a separate HTTP request.",
   });
 
-const crowded = (): ControlError =>
-  new ControlError("overloaded", `This connection answers ${STREAM_REQUESTS_MAX} requests already.`, {
-    hint: "Leave those that are not read any more.",
+const tooManyRequests = (): ControlError =>
+  new ControlError("overloaded", `This connection already has ${STREAM_REQUESTS_MAX} pending requests.`, {
+    hint: "Send `leave` for responses that are no longer read.",
   });
 
-const LEFT = { name: "Left", message: "The answer is not wanted any more." } as const;
+const LEFT = { name: "Left", message: "The client no longer wants the response." } as const;

@@ -1,4 +1,4 @@
-// The shared streams that are open, by their ids: to an event stream, a client sends its messages in separate requests.
+// The open shared streams by id. The client of an event stream sends its messages in separate requests.
 
 import { ControlError } from "../../core/errors.ts";
 import { isMutation, type Route } from "../routes/route.ts";
@@ -18,7 +18,7 @@ export class SharedStreams {
     return new SharedStream({ id: carrier.id, actor, carrier, handle: this.#handle, kindOf });
   }
 
-  /** Its frames; it can be found as long as they are read. */
+  /** The frames of a stream. It can be found while they are read. */
   async *frames(stream: SharedStream, signal: AbortSignal): AsyncGenerator<string, "cut"> {
     this.#open.set(stream.id, stream);
     try {
@@ -28,21 +28,21 @@ export class SharedStreams {
     }
   }
 
-  /** Another actor's is not there. */
+  /** Finds a stream. One of another actor is reported as not found. */
   find(id: string, { name, tenant }: Actor): SharedStream {
     const found = this.#open.get(id);
     if (found !== undefined && found.actor.name === name && found.actor.tenant === tenant) return found;
-    throw new ControlError("not_found", "There is no stream of this name.", { hint: "Open another: GET /v1/stream." });
+    throw new ControlError("not_found", "There is no such stream.", { hint: "Open another one: GET /v1/stream." });
   }
 }
 
 function kindOf(method: string, path: string): "follows" | "stops" | undefined {
   const match = matchRoute(method, path);
   if (match.kind !== "found" || match.route.carrier === true) return undefined;
-  // To delete a session stops everything in it, with another scope than other stops.
+  // Deleting a session stops everything in it, but needs another scope than other stops.
   if (match.route.stop === true || match.name === "deleteSession") return "stops";
-  return !isMutation(match.route) && takesTime(match.route) ? "follows" : undefined;
+  return !isMutation(match.route) && isLong(match.route) ? "follows" : undefined;
 }
 
-const takesTime = ({ answers, query }: Route): boolean =>
+const isLong = ({ answers, query }: Route): boolean =>
   Object.values(answers).some(({ kind }) => kind === "events") || Object.hasOwn(query?.shape ?? {}, "waitMs");

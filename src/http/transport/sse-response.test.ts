@@ -6,15 +6,15 @@ import type { EventBatches } from "../routes/route-handler.ts";
 import { FIRST, HEARTBEAT } from "./event-text.ts";
 import { SseResponse } from "./sse-response.ts";
 
-/** A source in the hands of the test: it counts what it is asked for. */
+/** A source that the test controls, and that counts its reads. */
 function source() {
   const waiting: ((step: IteratorResult<string, "complete" | "cut">) => void)[] = [];
-  const state = { asked: 0, left: 0, signal: undefined as AbortSignal | undefined };
+  const state = { reads: 0, left: 0, signal: undefined as AbortSignal | undefined };
   const open = (signal: AbortSignal): EventBatches => {
     state.signal = signal;
     return {
       next: () => {
-        state.asked += 1;
+        state.reads += 1;
         return new Promise((resolve) => waiting.push(resolve));
       },
       return: async () => {
@@ -31,15 +31,15 @@ function source() {
   };
 }
 
-function pour(given: ReturnType<typeof source> = source()) {
+function open(given: ReturnType<typeof source> = source()) {
   const clock = manualClock();
   const ended: unknown[] = [];
   const failures: unknown[] = [];
   const stream = new SseResponse({
     source: given.open,
     clock,
-    failed: (failure) => failures.push(failure),
-    ended: () => ended.push("ended"),
+    onError: (error) => failures.push(error),
+    onEnd: () => ended.push("ended"),
   });
   const take = async (): Promise<string | undefined> => {
     const { done, value } = await stream.next();
@@ -48,26 +48,26 @@ function pour(given: ReturnType<typeof source> = source()) {
   return { ...given, clock, stream, ended, failures, take };
 }
 
-test("it begins by saying how to come back, and asks its source for nothing before it is asked", async () => {
-  const { take, state } = pour();
+test("it starts with the reconnection delay, and reads its source only when it is read", async () => {
+  const { take, state } = open();
   expect(await take()).toBe(FIRST);
-  expect(state.asked).toBe(0);
+  expect(state.reads).toBe(0);
 });
 
-test("one piece is asked for at a time, and none while the reader takes none", async () => {
-  const { take, say, state, clock } = pour();
+test("one piece is read at a time, and none while the reader does not read", async () => {
+  const { take, say, state, clock } = open();
   await take();
   const first = take();
   say("one\n\n");
   expect(await first).toBe("one\n\n");
   await clock.advance(10 * HEARTBEAT_MS);
-  expect(state.asked).toBe(1);
+  expect(state.reads).toBe(1);
 });
 
-test("a reader that waits hears a heartbeat every 15 s, and then still the piece it waited for", {
+test("a waiting reader gets a heartbeat every 15 s, and then the piece that it waited for", {
   meta: { id: "http/heartbeat-every-fifteen-seconds" },
 }, async () => {
-  const { take, say, state, clock } = pour();
+  const { take, say, state, clock } = open();
   await take();
   const first = take();
   await clock.advance(HEARTBEAT_MS);
@@ -77,11 +77,11 @@ test("a reader that waits hears a heartbeat every 15 s, and then still the piece
   expect(await second).toBe(HEARTBEAT);
   say("late\n\n");
   expect(await take()).toBe("late\n\n");
-  expect(state.asked).toBe(1);
+  expect(state.reads).toBe(1);
 });
 
-test("a piece that comes while a heartbeat is being taken is not lost", async () => {
-  const { take, say, clock } = pour();
+test("a piece that arrives while a heartbeat is being read is not lost", async () => {
+  const { take, say, clock } = open();
   await take();
   const beat = take();
   clock.tick(HEARTBEAT_MS);
@@ -90,8 +90,8 @@ test("a piece that comes while a heartbeat is being taken is not lost", async ()
   expect(await take()).toBe("meanwhile\n\n");
 });
 
-test("when its source is complete it ends without a word", async () => {
-  const { take, end, ended, clock } = pour();
+test("it ends without `bye` when its source is complete", async () => {
+  const { take, end, ended, clock } = open();
   await take();
   const last = take();
   end("complete");
@@ -100,8 +100,8 @@ test("when its source is complete it ends without a word", async () => {
   expect(clock.pending).toEqual([]);
 });
 
-test("when its source was cut it says goodbye, so that the reader comes back", async () => {
-  const { take, end, ended } = pour();
+test("it ends with `bye` when its source was cut, so that the reader reconnects", async () => {
+  const { take, end, ended } = open();
   await take();
   const last = take();
   end("cut");
@@ -110,13 +110,13 @@ test("when its source was cut it says goodbye, so that the reader comes back", a
   expect(ended).toEqual(["ended"]);
 });
 
-test("when its source fails the reader learns the code and nothing else, and the server learns the rest", async () => {
+test("when its source fails, the reader gets only the code, and the server gets the error", async () => {
   const trouble = new ControlError("unavailable", "The disk at /dev/sda1 is gone.");
   const failing: EventBatches = {
     next: () => Promise.reject(trouble),
     return: async () => ({ done: true, value: "cut" }),
   };
-  const { take, failures, ended } = pour({ ...source(), open: () => failing });
+  const { take, failures, ended } = open({ ...source(), open: () => failing });
   await take();
   expect(await take()).toBe('event: bye\ndata: {"reason":"unavailable"}\n\n');
   expect(await take()).toBeUndefined();
@@ -124,8 +124,8 @@ test("when its source fails the reader learns the code and nothing else, and the
   expect(ended).toEqual(["ended"]);
 });
 
-test("a reader that leaves ends it at once, also while it waits, and everything is given back", async () => {
-  const { take, stream, state, ended, clock } = pour();
+test("it ends when its reader leaves, even while it waits, and releases everything", async () => {
+  const { take, stream, state, ended, clock } = open();
   await take();
   const waiting = take();
   await stream.return();
@@ -137,38 +137,38 @@ test("a reader that leaves ends it at once, also while it waits, and everything 
   expect(ended).toEqual(["ended"]);
 });
 
-test("whoever asked being gone ends it, before or after it was opened", async () => {
+test("it ends when the client disconnects, before or after it was opened", async () => {
   const gone = new AbortController();
-  const later = pour();
+  const later = open();
   later.stream.endWith(gone.signal);
   await later.take();
   const waiting = later.take();
   gone.abort();
   expect(await waiting).toBeUndefined();
-  const atOnce = pour();
+  const atOnce = open();
   atOnce.stream.endWith(gone.signal);
   expect(await atOnce.take()).toBeUndefined();
   expect([later.ended, atOnce.ended]).toEqual([["ended"], ["ended"]]);
 });
 
 test.each([
-  ["before its first word", 0],
+  ["before its first piece", 0],
   ["while the reader waits", 1],
-])("the server ends it %s with a last word", async (_, taken) => {
-  const { take, stream, state, ended } = pour();
+])("the server ends it %s with `bye`", async (_, taken) => {
+  const { take, stream, state, ended } = open();
   for (let piece = 0; piece < taken; piece += 1) await take();
   const waiting = take();
   stream.close("shutting_down");
-  const said = (await waiting) ?? "";
+  const first = (await waiting) ?? "";
   const rest = taken === 0 ? ((await take()) ?? "") : "";
-  expect(said + rest).toBe(`${taken === 0 ? FIRST : ""}event: bye\ndata: {"reason":"shutting_down"}\n\n`);
+  expect(first + rest).toBe(`${taken === 0 ? FIRST : ""}event: bye\ndata: {"reason":"shutting_down"}\n\n`);
   expect(state.signal?.aborted).toBe(true);
   expect(await take()).toBeUndefined();
   expect(ended).toEqual(["ended"]);
 });
 
-test("an event in slices is not interrupted by a heartbeat, and a shutdown there ends without a word", async () => {
-  const { take, say, stream, ended, clock } = pour();
+test("no heartbeat interrupts the slices of an event, and a shutdown there ends without `bye`", async () => {
+  const { take, say, stream, ended, clock } = open();
   await take();
   const slice = take();
   say("id: 1\nevent: a\ndata: {");

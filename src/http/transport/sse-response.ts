@@ -1,11 +1,12 @@
-// One stream on its way to one reader: pieces as they come, a heartbeat while none do, and a last word if we end it.
+// One event stream to one reader: pieces with backpressure, heartbeats while it is idle, and a `bye` event if the
+// server ends it.
 //
 // Invariants
-// 1. A piece is asked for only when the reader has taken the last one. At most one is held here.
-// 2. It ends once: by its source, by the reader leaving, or by the server. Everything it holds is given back then.
-// 3. A heartbeat is said only to a reader that waits, so it never adds to what a slow one has not taken.
-// 4. Nothing of ours comes in between the slices of one event. A stream that ends there ends without a word, and its
-//    reader throws the half away.
+// 1. A piece is requested only when the reader has read the last one. At most one is buffered.
+// 2. It ends once: with its source, when the reader leaves, or by the server. It releases everything then.
+// 3. A heartbeat is sent only to a waiting reader, so it never adds to the backlog of a slow one.
+// 4. Nothing is inserted between the slices of one event. A stream that ends there ends without `bye`, and its reader
+//    discards the incomplete event.
 import { messageOf, toControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { HEARTBEAT_MS } from "../limits.ts";
@@ -17,43 +18,43 @@ type Step = IteratorResult<string, void>;
 type NextPiece = { readonly text: string } | { readonly end: "complete" | "cut" } | { readonly failure: unknown };
 
 const OVER: Step = { done: true, value: undefined };
-const said = (value: string): Step => ({ done: false, value });
+const step = (value: string): Step => ({ done: false, value });
 
 export interface SseResponseOptions {
   readonly source: Source;
   readonly clock: Clock;
-  /** Its source has failed. Told at most once, before it ends. */
-  readonly failed: (failure: unknown) => void;
-  /** It has ended, however. Told once. */
-  readonly ended: () => void;
+  /** Called at most once, before the end, if the source fails. */
+  readonly onError: (error: unknown) => void;
+  /** Called once when the stream has ended. */
+  readonly onEnd: () => void;
 }
 
-/** A reason of our own: without one, each abort makes an error with a stack, for nobody. */
+/** A constant reason: without one, each abort would create an error with a stack. */
 const LEFT = { name: "Left", message: "The reader has left." } as const;
 
 export class SseResponse implements ResponseStream {
   readonly #options: SseResponseOptions;
   readonly #stop = new AbortController();
   readonly #pieces: EventBatches;
-  #asked = false;
-  #came: NextPiece | undefined;
+  #isRequested = false;
+  #buffered: NextPiece | undefined;
   #waiting: ((step: Step) => void) | undefined;
-  /** What is said before anything else: how to come back, or that it is over. */
+  /** Sent before anything else: the reconnection delay, or `bye`. */
   #next: string | undefined = FIRST;
-  /** Whether the last piece ended where an event ends. */
-  #whole = true;
+  /** Whether the last piece ended at the end of an event. */
+  #isEventComplete = true;
   #closing = false;
-  #over = false;
-  #dispose: () => void;
+  #hasEnded = false;
+  #cancelHeartbeat: () => void;
   #gone: AbortSignal | undefined;
 
   constructor(options: SseResponseOptions) {
     this.#options = options;
     this.#pieces = options.source(this.#stop.signal);
-    this.#dispose = this.#beatLater();
+    this.#cancelHeartbeat = this.#heartbeatLater();
   }
 
-  /** Ends it when this signal aborts: whoever asked is gone. */
+  /** Ends the stream when the signal aborts, because the client has disconnected. */
   endWith(gone: AbortSignal): void {
     this.#gone = gone;
     if (gone.aborted) this.#end();
@@ -61,116 +62,116 @@ export class SseResponse implements ResponseStream {
   }
 
   next(): Promise<Step> {
-    if (this.#over) return Promise.resolve(OVER);
+    if (this.#hasEnded) return Promise.resolve(OVER);
     if (this.#next !== undefined) {
       const text = this.#next;
       this.#next = undefined;
-      return Promise.resolve(said(text));
+      return Promise.resolve(step(text));
     }
     if (this.#closing) {
       this.#end();
       return Promise.resolve(OVER);
     }
-    const came = this.#came;
-    if (came !== undefined) return Promise.resolve(this.#take(came));
-    this.#ask();
+    const buffered = this.#buffered;
+    if (buffered !== undefined) return Promise.resolve(this.#take(buffered));
+    this.#request();
     return new Promise((resolve) => {
       this.#waiting = resolve;
     });
   }
 
-  /** The reader leaves. */
+  /** Called when the reader leaves. */
   return(): Promise<Step> {
     this.#end();
     return Promise.resolve(OVER);
   }
 
-  /** The server ends it: after what the reader is just taking, one last word. */
+  /** Ends the stream by the server: after the current piece, the reader gets a `bye` event. */
   close(reason: string): void {
-    if (this.#over || this.#closing) return;
+    if (this.#hasEnded || this.#closing) return;
     this.#closing = true;
     this.#stop.abort(LEFT);
-    if (this.#whole) this.#answer(bye(reason));
+    if (this.#isEventComplete) this.#send(bye(reason));
     else this.#end();
   }
 
-  /** Called by the signal. */
+  /** Called by the abort signal. */
   handleEvent(): void {
     this.#end();
   }
 
-  #ask(): void {
-    if (this.#asked) return;
-    this.#asked = true;
+  #request(): void {
+    if (this.#isRequested) return;
+    this.#isRequested = true;
     this.#pieces.next().then(
-      (step) => this.#arrive(step.done === true ? { end: step.value } : { text: step.value }),
-      (failure) => this.#arrive({ failure }),
+      (next) => this.#receive(next.done === true ? { end: next.value } : { text: next.value }),
+      (failure) => this.#receive({ failure }),
     );
   }
 
-  #arrive(came: NextPiece): void {
-    this.#asked = false;
-    if (this.#over || this.#closing) return;
+  #receive(piece: NextPiece): void {
+    this.#isRequested = false;
+    if (this.#hasEnded || this.#closing) return;
     const waiting = this.#waiting;
     if (waiting === undefined) {
-      this.#came = came;
+      this.#buffered = piece;
       return;
     }
     this.#waiting = undefined;
-    waiting(this.#take(came));
+    waiting(this.#take(piece));
   }
 
-  #take(came: NextPiece): Step {
-    this.#came = undefined;
-    if ("text" in came) {
-      this.#whole = came.text.endsWith(FRAME_END);
-      return said(came.text);
+  #take(piece: NextPiece): Step {
+    this.#buffered = undefined;
+    if ("text" in piece) {
+      this.#isEventComplete = piece.text.endsWith(FRAME_END);
+      return step(piece.text);
     }
-    if ("end" in came && came.end === "complete") {
+    if ("end" in piece && piece.end === "complete") {
       this.#end();
       return OVER;
     }
-    // The log goes on, but not here: whoever reads comes back and is told why, or finds us again.
+    // The log continues, but this stream does not: the client reconnects, and then resumes or gets the error.
     this.#closing = true;
-    if ("failure" in came) this.#options.failed(came.failure);
-    if (!this.#whole) {
+    if ("failure" in piece) this.#options.onError(piece.failure);
+    if (!this.#isEventComplete) {
       this.#end();
       return OVER;
     }
-    return said(bye("failure" in came ? toControlError(came.failure).code : "shutting_down"));
+    return step(bye("failure" in piece ? toControlError(piece.failure).code : "shutting_down"));
   }
 
-  /** Said to a reader that waits now, or as the next thing. */
-  #answer(text: string): void {
+  /** Sends a text to a waiting reader, or as the next piece. */
+  #send(text: string): void {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (waiting === undefined) this.#next = `${this.#next ?? ""}${text}`;
-    else waiting(said(text));
+    else waiting(step(text));
   }
 
-  #beatLater(): () => void {
+  #heartbeatLater(): () => void {
     return this.#options.clock.after(
       HEARTBEAT_MS,
       () => {
-        if (this.#over) return;
-        if (this.#waiting !== undefined && this.#whole) this.#answer(HEARTBEAT);
-        this.#dispose = this.#beatLater();
+        if (this.#hasEnded) return;
+        if (this.#waiting !== undefined && this.#isEventComplete) this.#send(HEARTBEAT);
+        this.#cancelHeartbeat = this.#heartbeatLater();
       },
       "idle",
     );
   }
 
   #end(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#came = undefined;
-    this.#dispose();
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#buffered = undefined;
+    this.#cancelHeartbeat();
     this.#gone?.removeEventListener("abort", this);
     this.#stop.abort(LEFT);
-    // A source that fails while it is left has nobody to tell.
+    // An error of the source no longer matters to a reader.
     this.#pieces.return?.("cut").then(undefined, messageOf);
     this.#waiting?.(OVER);
     this.#waiting = undefined;
-    this.#options.ended();
+    this.#options.onEnd();
   }
 }
