@@ -2,7 +2,7 @@
 //
 // A directory may be a clone of a stranger's repository, or an agent's command may have written to it, and a
 // configuration can run code, send keys to a URL and skip approvals. So a discovered file is used only if its path and
-// content are trusted, whatever it sets and whoever owns it. A named file is always trusted.
+// content are trusted, whatever it sets and regardless of its owner. A named file is always trusted.
 import { constants } from "node:fs";
 import { lstat, open, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-// G35: whoever may not ask does not get in at `/acp`, by none of its ways, under the attacks that every route is under.
+// G35: `/acp` refuses the attacks that every route refuses, on all of its transports.
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -22,18 +22,18 @@ const HELLO = JSON.stringify({
   params: { protocolVersion: 1, clientCapabilities: {} },
 });
 
-let house: TestAcpServer;
+let server: TestAcpServer;
 let host: string;
-/** Of a connection of ann's. */
+/** The id of a connection of the token `ann`. */
 let connection: string;
 
 async function openAll(): Promise<void> {
-  house = await openTestAcpServer();
-  house.tokens.set("blind", actor("blind", { scopes: new Set(["prompt", "cancel", "approve"]) }));
-  host = `127.0.0.1:${house.port}`;
-  const hello = await knock(house.port, WAYS.POST(bearer("ann")));
+  server = await openTestAcpServer();
+  server.tokens.set("blind", actor("blind", { scopes: new Set(["prompt", "cancel", "approve"]) }));
+  host = `127.0.0.1:${server.port}`;
+  const hello = await knock(server.port, WAYS.POST(bearer("ann")));
   connection = String(hello.headers["acp-connection-id"]);
-  house.audit.splice(0);
+  server.audit.splice(0);
 }
 
 type Way = (headers: Readonly<Record<string, string>>) => Knock;
@@ -53,14 +53,14 @@ const WAYS = {
 type Attack = (way: Way) => { readonly knock: Knock; readonly expected: { status: number; code: string } };
 
 const FORBIDDEN = { status: 403, code: "forbidden" };
-const STRANGER = { status: 401, code: "unauthenticated" };
+const UNAUTHENTICATED = { status: 401, code: "unauthenticated" };
 
 const ATTACKS: Readonly<Record<string, Attack>> = {
-  "no token": (way) => ({ knock: way({}), expected: STRANGER }),
-  "a bad token": (way) => ({ knock: way(bearer("guess")), expected: STRANGER }),
+  "no token": (way) => ({ knock: way({}), expected: UNAUTHENTICATED }),
+  "a bad token": (way) => ({ knock: way(bearer("guess")), expected: UNAUTHENTICATED }),
   "a token without the scope": (way) => ({ knock: way(bearer("blind")), expected: FORBIDDEN }),
   "an evil Host": (way) => ({
-    knock: way({ ...bearer("ann"), host: `evil.example:${house.port}` }),
+    knock: way({ ...bearer("ann"), host: `evil.example:${server.port}` }),
     expected: { status: 421, code: "forbidden" },
   }),
   "an evil Origin": (way) => ({
@@ -82,68 +82,68 @@ const codeOf = ({ body }: Met): unknown => JSON.parse(body).error?.code;
 
 describe("G35: /acp refuses", () => {
   beforeAll(openAll);
-  afterAll(() => house.close());
+  afterAll(() => server.close());
 
   describe.each(Object.entries(WAYS))("%s with", (name, way) => {
     test.each(Object.entries(ATTACKS))("%s", async (_, attack) => {
-      house.audit.splice(0);
+      server.audit.splice(0);
       const { knock: given, expected } = attack(way);
-      const met = await knock(house.port, given);
+      const met = await knock(server.port, given);
       expect({ status: met.status, code: codeOf(met) }).toEqual(expected);
       expect(met.headers["x-request-id"]).toMatch(/^req_/);
       expect(met.headers["x-content-type-options"]).toBe("nosniff");
-      expect(house.open.count).toBe(1);
-      // Reading changes nothing, so it is not written down; everything else is.
+      expect(server.open.count).toBe(1);
+      // Reads are not recorded in the audit trail; everything else is.
       const noted = name === "GET" ? [] : [expect.objectContaining({ action: "acp", answer: "refused" })];
-      expect(house.audit).toEqual(noted);
+      expect(server.audit).toEqual(noted);
     });
   });
 
-  test("a body that is not said to be JSON", async () => {
-    const met = await knock(house.port, WAYS.POST({ ...bearer("ann"), "content-type": "text/plain" }));
+  test("a body with another content type than JSON", async () => {
+    const met = await knock(server.port, WAYS.POST({ ...bearer("ann"), "content-type": "text/plain" }));
     expect([met.status, codeOf(met)]).toEqual([415, "invalid"]);
   });
 
-  test("a method that it has no use for, and says which it has", async () => {
-    const met = await knock(house.port, { method: "PATCH", headers: { ...json, ...bearer("ann") }, body: "{}" });
+  test("an unsupported method, with the supported ones in Allow", async () => {
+    const met = await knock(server.port, { method: "PATCH", headers: { ...json, ...bearer("ann") }, body: "{}" });
     expect([met.status, met.headers.allow]).toEqual([405, "GET, POST, DELETE, OPTIONS"]);
   });
 
-  test.each(["POST", "GET", "DELETE"] as const)("%s of a connection that is another token's", async (method) => {
+  test.each(["POST", "GET", "DELETE"] as const)("%s on a connection of another token", async (method) => {
     const given = WAYS[method]({ ...bearer("ben"), "acp-connection-id": connection });
-    const met = await knock(house.port, given);
-    const none = await knock(house.port, WAYS[method]({ ...bearer("ben"), "acp-connection-id": "none" }));
+    const met = await knock(server.port, given);
+    const none = await knock(server.port, WAYS[method]({ ...bearer("ben"), "acp-connection-id": "none" }));
     expect([met.status, codeOf(met)]).toEqual([404, "not_found"]);
-    // In the very words that are said of one that does not exist.
+    // The same message as for a connection that does not exist.
     expect(JSON.parse(met.body).error.message).toBe(JSON.parse(none.body).error.message);
-    expect(house.open.count).toBe(1);
+    expect(server.open.count).toBe(1);
   });
 
-  test("a connection to its own token, once that may do less than when it was opened", async () => {
-    house.tokens.set("ann", actor("ann", { scopes: new Set(["read"]) }));
-    const met = await knock(house.port, WAYS.GET(bearer("ann")));
-    house.tokens.set("ann", actor("ann"));
+  test("a connection to its own token, once the token has fewer scopes than when it was opened", async () => {
+    server.tokens.set("ann", actor("ann", { scopes: new Set(["read"]) }));
+    const met = await knock(server.port, WAYS.GET(bearer("ann")));
+    server.tokens.set("ann", actor("ann"));
     expect(met.status).toBe(404);
   });
 });
 
-describe("the attacks would be noticed", () => {
+describe("without the attack", () => {
   beforeEach(openAll);
-  afterEach(() => house.close());
+  afterEach(() => server.close());
 
   test.each([
     ["POST", 200],
     ["GET", 200],
     ["DELETE", 202],
     ["WebSocket", 101],
-  ] as const)("%s gets in with a valid token", async (way, status) => {
-    const met = await knock(house.port, WAYS[way]({ ...bearer("ann"), host }));
+  ] as const)("%s is admitted with a valid token", async (way, status) => {
+    const met = await knock(server.port, WAYS[way]({ ...bearer("ann"), host }));
     expect(met.status).toBe(status);
   });
 
-  test("a page of the same origin gets a WebSocket, by a token among its subprotocols", async () => {
+  test("a page of the same origin gets a WebSocket with a token among its subprotocols", async () => {
     const met = await knock(
-      house.port,
+      server.port,
       WAYS.WebSocket({
         ...{ origin: `http://${host}`, "sec-fetch-site": "same-origin" },
         "sec-websocket-protocol": "belay.acp, belay.bearer.ann",
@@ -156,36 +156,36 @@ describe("the attacks would be noticed", () => {
 
 describe("a token among the subprotocols of a WebSocket", () => {
   beforeEach(openAll);
-  afterEach(() => house.close());
+  afterEach(() => server.close());
 
   const offering = (protocols: string, headers = {}): Promise<Met> =>
-    knock(house.port, WAYS.WebSocket({ ...headers, "sec-websocket-protocol": protocols }));
+    knock(server.port, WAYS.WebSocket({ ...headers, "sec-websocket-protocol": protocols }));
 
-  test("lets in, and is never said back", async () => {
+  test("is accepted, and never sent back", async () => {
     const alone = await offering("belay.bearer.ann");
     expect(alone.status).toBe(101);
     expect(JSON.stringify(alone.headers)).not.toContain("ann");
   });
 
   test.each([
-    ["that is nobody's", "belay.acp, belay.bearer.guess", {}],
+    ["that is invalid", "belay.acp, belay.bearer.guess", {}],
     ["that is empty", "belay.acp, belay.bearer.", {}],
     ["beside another", "belay.bearer.ann, belay.bearer.ben", {}],
     ["beside a header", "belay.bearer.ann", bearer("ann")],
-  ])("does not, %s", async (_, protocols, headers) => {
+  ])("%s is not accepted", async (_, protocols, headers) => {
     const met = await offering(protocols, headers);
     expect([met.status, codeOf(met)]).toEqual([401, "unauthenticated"]);
   });
 
-  test("counts nowhere but there", async () => {
+  test("is not accepted in an ordinary request", async () => {
     const met = await knock(
-      house.port,
+      server.port,
       WAYS.POST({ "sec-websocket-protocol": "belay.bearer.ann", "content-type": "application/json" }),
     );
     expect(met.status).toBe(401);
   });
 
-  test("is counted like every other guess: the eleventh is told to wait", async () => {
+  test("counts like every other guess: the eleventh gets 429", async () => {
     for (let guess = 0; guess < 10; guess += 1) await offering(`belay.bearer.guess${guess}`);
     const met = await offering("belay.bearer.guess");
     expect([met.status, codeOf(met)]).toEqual([429, "unauthenticated"]);
@@ -195,12 +195,12 @@ describe("a token among the subprotocols of a WebSocket", () => {
 
 describe("tenants", () => {
   beforeEach(openAll);
-  afterEach(() => house.close());
+  afterEach(() => server.close());
 
   const client = (token: string) =>
     talker(createWebSocketStream(`ws://${host}/acp`, { WebSocket, headers: bearer(token) }));
 
-  test("one has sessions of its own, and another's are not there", async () => {
+  test("see their own sessions, and no session of another tenant", async () => {
     const acme = client("acme");
     const session = await enter(acme);
     expect(session).toMatch(/^ses_acme\./);
@@ -218,8 +218,8 @@ describe("tenants", () => {
     await Promise.all([acme.close(), other.close()]);
   });
 
-  test("a token that may only look is told so when it prompts", async () => {
-    house.tokens.set("viewer", actor("viewer", { scopes: new Set(["read"]) }));
+  test("with a read-only token get an error when they create a session", async () => {
+    server.tokens.set("viewer", actor("viewer", { scopes: new Set(["read"]) }));
     const viewer = client("viewer");
     await viewer.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
     const met = await viewer.request("session/new", { cwd: "/", mcpServers: [] });
@@ -227,14 +227,14 @@ describe("tenants", () => {
     await viewer.close();
   });
 
-  test("the id of a WebSocket's connection means nothing over HTTP", async () => {
+  test("cannot use the id of a WebSocket connection over HTTP", async () => {
     const socket = new WebSocket(`ws://${host}/acp`, { headers: bearer("ann") });
     let id = "";
     socket.once("upgrade", (response) => {
       id = String(response.headers["acp-connection-id"]);
     });
     await opened(socket);
-    const met = await knock(house.port, WAYS.GET({ ...bearer("ann"), "acp-connection-id": id }));
+    const met = await knock(server.port, WAYS.GET({ ...bearer("ann"), "acp-connection-id": id }));
     expect([id.length, met.status]).toEqual([36, 404]);
     socket.terminate();
   });

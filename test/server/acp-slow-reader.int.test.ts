@@ -1,4 +1,4 @@
-// G31: an editor that stops reading costs at most 1 MiB, and holds up nobody.
+// G31: an editor that stops reading costs at most 1 MiB and delays no other client.
 import { request } from "node:http";
 import type { Socket } from "node:net";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
@@ -15,7 +15,7 @@ const PIECE = "tea ".repeat(16 * 1024);
 const PIECES = 4;
 const PROMPTS = 220;
 
-/** Somebody in a session who does not read what is told in it. The answer ends it. */
+/** A client in a session that does not read its updates. The returned function disconnects it. */
 type Slow = (port: number, session: string) => Promise<() => void>;
 
 const overWebSocket: Slow = async (port, session) => {
@@ -26,7 +26,7 @@ const overWebSocket: Slow = async (port, session) => {
   };
   await ask(HELLO);
   await ask(resuming(session));
-  // Never read from again: what the server writes fills the buffers of the system, and then waits.
+  // It is not read again: the server's output fills the buffers of the system and then waits.
   slow.pause();
   return () => slow.terminate();
 };
@@ -37,7 +37,7 @@ const overHttp: Slow = async (port, session) => {
   const own = { ...headers, "acp-connection-id": String(hello.headers["acp-connection-id"]) };
   const inSession = { ...own, "acp-session-id": session, accept: "text/event-stream" };
   const slow = request({ host: "127.0.0.1", port, path: "/acp", headers: inSession, agent: false }).end();
-  // The head is read, and nothing behind it.
+  // Only the head of the response is read.
   await new Promise((resolve) => slow.once("response", resolve));
   await knock(port, { method: "POST", headers: inSession, body: JSON.stringify(resuming(session)) });
   return () => slow.destroy();
@@ -57,7 +57,7 @@ test.each([
   ["a WebSocket", overWebSocket],
   ["HTTP", overHttp],
 ])(
-  "G31: 50 MiB of talk pass an editor that never reads, over %s",
+  "G31: an editor that never reads 50 MiB of updates over %s costs at most 1 MiB",
   { timeout: 60_000, meta: { id: "G31/unread-editor-bounded" } },
   async (_, way) => {
     const { belay } = await openTestBelay(
@@ -92,15 +92,15 @@ test.each([
 
     let most = 0;
     let stalled = 0;
-    let told = 0;
+    let received = 0;
     for (let count = 0; count < PROMPTS; count += 1) {
       await expect(prompt(reader, session, "much")).resolves.toMatchObject({ result: { stopReason: "end_turn" } });
-      told += JSON.stringify(reader.told.splice(0)).length;
+      received += JSON.stringify(reader.told.splice(0)).length;
       const waiting = Math.max(...sockets.slice(1).map((one) => one.writableLength));
       most = Math.max(most, waiting);
       if (waiting > 0) stalled += 1;
     }
-    expect(told).toBeGreaterThan(50 * MEBIBYTE);
+    expect(received).toBeGreaterThan(50 * MEBIBYTE);
     expect(most).toBeLessThan(MEBIBYTE);
     expect(stalled).toBeGreaterThan(PROMPTS / 2);
 

@@ -1,4 +1,4 @@
-// ACP on the server: the same talk over a WebSocket, over HTTP, over the private socket, and mounted in another server.
+// ACP on the server over a WebSocket, over HTTP, over the private socket, and mounted in another server.
 import type { Stream } from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
@@ -16,18 +16,18 @@ import {
 } from "../fixtures/acp-server.ts";
 import { gate, openTestBelay, waits } from "../fixtures/belay.ts";
 
-const houses: { close(): Promise<void> }[] = [];
+const servers: { close(): Promise<void> }[] = [];
 afterEach(async () => {
-  for (const one of houses.splice(0)) await one.close();
+  for (const one of servers.splice(0)) await one.close();
 });
 
 async function open(...given: Parameters<typeof openTestAcpServer>): Promise<TestAcpServer> {
-  const house = await openTestAcpServer(...given);
-  houses.push(house);
-  return house;
+  const server = await openTestAcpServer(...given);
+  servers.push(server);
+  return server;
 }
 
-type Way = (house: TestAcpServer, token?: string) => Stream;
+type Way = (server: TestAcpServer, token?: string) => Stream;
 
 const WAYS = {
   WebSocket: ({ port }, token = "ann") =>
@@ -36,20 +36,20 @@ const WAYS = {
   "the private socket": ({ socket }) => createWebSocketStream(`ws+unix://${socket}:/acp`, { WebSocket }),
 } as const satisfies Readonly<Record<string, Way>>;
 
-/** What one may choose from. */
-const optionsOf = (asked: object): readonly { readonly optionId: string; readonly kind: string }[] =>
-  (asked as { params: { options: [] } }).params.options;
+/** The options of a permission request. */
+const optionsOf = (request: object): readonly { readonly optionId: string; readonly kind: string }[] =>
+  (request as { params: { options: [] } }).params.options;
 
 const isUpdate = (message: object): boolean => "method" in message && message.method === "session/update";
 
 describe.each(Object.entries(WAYS))("over %s", (_, way) => {
-  test.each([1, 2])("a prompt is answered in version %i, after it was told what was said", async (version) => {
-    const house = await open({ tea: () => "A cup of it." });
-    const client = talker(way(house));
+  test.each([1, 2])("in version %i a prompt is answered after its updates", async (version) => {
+    const server = await open({ tea: () => "A cup of it." });
+    const client = talker(way(server));
     const session = await enter(client, version);
     const answer = await prompt(client, session, "tea");
     expect(answer.error).toBeUndefined();
-    // In the second version a prompt is answered when it is taken, and the end is told.
+    // In version 2 a prompt is answered when it is accepted, and an update reports its end.
     if (version === 1) {
       expect(answer.result).toMatchObject({ stopReason: "end_turn" });
       expect(JSON.stringify(client.told.filter(isUpdate))).toContain("A cup of it.");
@@ -61,70 +61,70 @@ describe.each(Object.entries(WAYS))("over %s", (_, way) => {
     await client.close();
   });
 
-  test("G32: a client that leaves stops nothing", async () => {
+  test("G32: a client that disconnects stops nothing", async () => {
     const go = gate();
-    const house = await open({ tea: async () => go.passed.then(() => "done") });
-    const client = talker(way(house));
+    const server = await open({ tea: async () => go.passed.then(() => "done") });
+    const client = talker(way(server));
     const session = await enter(client);
     void prompt(client, session, "tea");
-    await house.began("tea");
-    expect(house.open.count).toBe(1);
+    await server.began("tea");
+    expect(server.open.count).toBe(1);
     await client.close();
     await client.ended;
     go.open();
-    const [run] = await house.belay.session(session).runs();
-    const { outcome } = await house.belay.run(run?.id ?? "");
+    const [run] = await server.belay.session(session).runs();
+    const { outcome } = await server.belay.run(run?.id ?? "");
     await expect(outcome).resolves.toMatchObject({ kind: "completed" });
   });
 
-  test("whoever shuts down lets prompts be answered first, and then ends the connection", async () => {
-    const house = await open({ tea: waits });
-    const client = talker(way(house));
+  test("a shutdown answers prompts first, and then closes the connection", async () => {
+    const server = await open({ tea: waits });
+    const client = talker(way(server));
     const session = await enter(client);
     const answer = prompt(client, session, "tea");
-    await house.began("tea");
-    houses.splice(0);
-    await house.close();
+    await server.began("tea");
+    servers.splice(0);
+    await server.close();
     await expect(answer).resolves.toMatchObject({ result: { stopReason: "cancelled" } });
     await client.ended;
-    expect(house.open.count).toBe(0);
+    expect(server.open.count).toBe(0);
   });
 
-  test("people are asked over it, and what they answer counts", async () => {
-    const house = await open({
+  test("a client gets permission requests, and its answers count", async () => {
+    const server = await open({
       tea: async (turn) => (await turn.call("brew", {}, () => "hot", { approval: true })).kind,
     });
-    const client = talker(way(house));
+    const client = talker(way(server));
     const session = await enter(client);
     const answer = prompt(client, session, "tea");
-    const asked = await client.heard((one) => "method" in one && one.method === "session/request_permission");
-    const [allow] = optionsOf(asked).filter(({ kind }) => kind === "allow_once");
-    await client.reply(asked, { outcome: { outcome: "selected", optionId: allow?.optionId } });
+    const request = await client.heard((one) => "method" in one && one.method === "session/request_permission");
+    const [allow] = optionsOf(request).filter(({ kind }) => kind === "allow_once");
+    await client.reply(request, { outcome: { outcome: "selected", optionId: allow?.optionId } });
     await expect(answer).resolves.toMatchObject({ result: { stopReason: "end_turn" } });
     expect(JSON.stringify(client.told)).toContain('"completed"');
     await client.close();
   });
 
-  test("what is asked over it is in the audit trail, with who has asked", async () => {
-    const house = await open();
-    const client = talker(way(house));
+  test("control requests are in the audit trail, with their actor", async () => {
+    const server = await open();
+    const client = talker(way(server));
     const session = await enter(client);
     await prompt(client, session, "tea");
     const name = way === WAYS["the private socket"] ? "local" : "ann";
-    expect(house.audit).toContainEqual(
+    expect(server.audit).toContainEqual(
       expect.objectContaining({ actor: name, via: "acp", target: session, answer: expect.any(String) }),
     );
     await client.close();
   });
 });
 
-describe("beyond one connection", () => {
-  test("a session that was begun over one is loaded over another", async () => {
-    const house = await open({ tea: () => "A cup of it." });
-    const first = talker(WAYS.HTTP(house));
+describe("ACP", () => {
+  test("can load a session over another connection than its first one", async () => {
+    const server = await open({ tea: () => "A cup of it." });
+    const first = talker(WAYS.HTTP(server));
     const session = await enter(first);
     await prompt(first, session, "tea");
-    const second = talker(WAYS.WebSocket(house));
+    const second = talker(WAYS.WebSocket(server));
     await second.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
     const loaded = await second.request("session/load", { sessionId: session, cwd: "/", mcpServers: [] });
     expect(loaded.error).toBeUndefined();
@@ -132,7 +132,7 @@ describe("beyond one connection", () => {
     await Promise.all([first.close(), second.close()]);
   });
 
-  test("mounted in another server it speaks HTTP", async () => {
+  test("mounted in another server works over HTTP", async () => {
     const { belay } = await openTestBelay({ tea: () => "A cup of it." }, { directories: "any" });
     const mounted = fetchBelay(belay, { tokens: () => actor("ann") });
     const client = talker(

@@ -1,4 +1,4 @@
-// Whatever is sent: an answer, never a fault of ours. Through the whole handler, without a socket.
+// Random requests get a response and never an internal error. Through the whole handler, without a socket.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Guard } from "../../src/http/auth/guard.ts";
@@ -11,12 +11,12 @@ import { type PlainRequest, plainRequest } from "../fixtures/plain-request.ts";
 import { recordingControl } from "../fixtures/recording-control.ts";
 import { bodyOf, idsOf, pathOf } from "./samples.ts";
 
-/** Of each parser. */
+/** Random inputs for each parser. */
 const INPUTS = 50_000;
 const LIMIT_MS = 120_000;
 const SEED = 20_261_115;
 
-/** A house in which there is a log to resume from, and nothing else. */
+/** A server with a log to resume from and nothing else. */
 function fuzzed(): Handler {
   const { control, calls } = recordingControl(undefined);
   const row = { id: "ses_a", head: 100, createdAt: 0, title: undefined, phase: "open" };
@@ -27,7 +27,7 @@ function fuzzed(): Handler {
       return name === "pages" ? pages : Reflect.get(target, name);
     },
   });
-  const house: BelayControl = new Proxy(control, {
+  const fuzzedControl: BelayControl = new Proxy(control, {
     get: (target, name) => {
       calls.length = 0;
       if (name === "session") return () => session;
@@ -42,7 +42,7 @@ function fuzzed(): Handler {
     mutationsPerSecond: 1e12,
     mutationsBurst: 1e12,
   });
-  return makeHandler({ control: house, guard, clock, version: "0" });
+  return makeHandler({ control: fuzzedControl, guard, clock, version: "0" });
 }
 
 const routes = ROUTE_NAMES.map(routeOf);
@@ -60,7 +60,7 @@ const request = (route: Route, more: Partial<PlainRequest> = {}): PlainRequest =
   };
 };
 
-/** Sends each, and fails for one that is answered as our own fault, or in another shape than an answer has. */
+/** Sends each input, and fails for an internal error or a malformed response. */
 async function throwAt(inputs: fc.Arbitrary<PlainRequest>): Promise<ReadonlyMap<number, number>> {
   const handler = fuzzed();
   const statuses = new Map<number, number>();
@@ -83,7 +83,7 @@ async function throwAt(inputs: fc.Arbitrary<PlainRequest>): Promise<ReadonlyMap<
 const anyRoute = fc.constantFrom(...routes);
 const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.string({ unit: "grapheme", maxLength: 300 }));
 
-/** A text with a piece of another put somewhere into it. */
+/** A text with a part replaced by another text. */
 const bent = (whole: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(whole, text, fc.nat(200), fc.nat(20))

@@ -1,4 +1,4 @@
-// G28: the same faults of a store file, for streams, a bridge, and the end of the server.
+// G28: the same faults of a store file, for streams, a bridge, and the shutdown of the server.
 import { describe, expect, test } from "vitest";
 import { ROUTE_NAMES, type RouteName, routeOf } from "../../src/http/routes/routes.ts";
 import { InMemoryHost } from "../fixtures/bridge-host.ts";
@@ -17,7 +17,7 @@ describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes 
     expect(code).toBe(takes === "nothing" ? "store_corrupt" : "closed");
   });
 
-  test("streams that were open before end or stay, and can be left", { timeout: 30_000 }, async () => {
+  test("open streams end or stay open, and can be closed", { timeout: 30_000 }, async () => {
     const at = await served();
     const session = await at.belay.createSession();
     const run = session.prompt("wait");
@@ -36,7 +36,7 @@ describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes 
     expect(before.map(([name, { status }]) => [name, status])).toEqual(names.map((name) => [name, 200]));
     for (const [name, { status }] of after) expect({ name, isFault: status === 500 }).toEqual({ name, isFault: false });
     await child.cancel().catch(() => undefined);
-    // Whatever they wait for, they end with the client.
+    // They end when the client disconnects.
     for (const [, { body }] of [...before, ...after]) await body?.cancel();
   });
 

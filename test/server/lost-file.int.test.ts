@@ -1,16 +1,16 @@
 // G28: a store file that is removed alone or with its directory, replaced, renamed or linked, or loses its lock, under
 // a server. For every route of the table: the request is answered, no change is acknowledged that is not in the file,
-// and no fault of Belay's is reported.
+// and no internal error is reported.
 import { describe, expect, test } from "vitest";
 import { isMutation } from "../../src/http/routes/route.ts";
 import { ROUTE_NAMES, routeOf } from "../../src/http/routes/routes.ts";
 import { ask, FAULTS, STREAMS, served } from "./lost-files.ts";
 import { idsOf } from "./samples.ts";
 
-/** Routes that begin something: refused as long as the file cannot be trusted. */
+/** Routes that start work: refused as long as the file cannot be trusted. */
 const BEGINNINGS: ReadonlySet<string> = new Set(["createSession", "beginRun", "promptSession"]);
 
-/** Stops and answers of what does not exist here: there is nothing to write. */
+/** Stops and answers for unknown objects: there is nothing to write. */
 const WRITES_NOTHING: ReadonlySet<string> = new Set([
   "cancelBegun",
   "cancelCall",
@@ -21,7 +21,7 @@ const WRITES_NOTHING: ReadonlySet<string> = new Set([
 ]);
 
 describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes }) => {
-  test("every route is answered, and nothing new is acknowledged that would be lost", { timeout: 60_000 }, async () => {
+  test("every route is answered, and no change that would be lost is acknowledged", { timeout: 60_000 }, async () => {
     const at = await served();
     const session = await at.belay.createSession();
     const run = session.prompt("wait");
@@ -29,7 +29,7 @@ describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes 
     lose(at.file, at.directory);
     const ids = { ...idsOf(undefined), session: session.id, run: runId };
     const names = ROUTE_NAMES.filter((one) => !STREAMS.test(routeOf(one).path));
-    // Beginnings first: a session that was closed by its route would refuse them for that reason.
+    // Routes that start work come first: a session that another route has closed would refuse them.
     for (const name of names.toSorted((a, b) => Number(BEGINNINGS.has(b)) - Number(BEGINNINGS.has(a)))) {
       const status = await ask(at, name, ids);
       if (BEGINNINGS.has(name) && takes !== "all") expect({ name, status }).toEqual({ name, status: refusal(takes) });
@@ -41,7 +41,7 @@ describe.each(Object.entries(FAULTS))("G28: a store file %s", (_, { lose, takes 
     );
   });
 
-  test("a stop is carried out, whether or not it can be recorded", { timeout: 30_000 }, async () => {
+  test("a stop is carried out even if it cannot be recorded", { timeout: 30_000 }, async () => {
     const at = await served();
     const session = await at.belay.createSession();
     const run = session.prompt("wait");

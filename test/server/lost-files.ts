@@ -1,5 +1,4 @@
-// A served store whose file is removed, replaced, renamed or linked, or loses its lock: what may happen to it, and a
-// server in memory over it.
+// A store file that is removed, replaced, renamed or linked, or loses its lock, and an in-memory server over it.
 import { copyFileSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +13,7 @@ import { bodyOf, type idsOf, pathOf } from "./samples.ts";
 
 type Lost = (file: string, directory: string) => void;
 
-/** Whether new work is refused, and whether anything at all is written. */
+/** `takes`: which requests are still accepted and recorded. */
 export const FAULTS: Readonly<Record<string, { readonly lose: Lost; readonly takes: "nothing" | "ends" | "all" }>> = {
   removed: {
     lose: (file) => ["", "-wal", "-shm"].forEach((end) => void rmSync(`${file}${end}`)),
@@ -39,7 +38,7 @@ export const FAULTS: Readonly<Record<string, { readonly lose: Lost; readonly tak
   "without its lock": { lose: (file) => rmSync(`${file}.lock`), takes: "all" },
 };
 
-/** They answer as long as the server lives. */
+/** Their responses do not end as long as the server runs. */
 export const STREAMS = /events|output\/stream/;
 
 const owner: Actor = { name: "owner", scopes: new Set(TOKEN_SCOPES), tenant: undefined };

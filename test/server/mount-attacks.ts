@@ -1,5 +1,5 @@
-// What every mount of Belay in another server must show, whatever that server is: each route refuses each attack, and a
-// body, events and a stop pass through as they were sent.
+// Tests for every mount of Belay in another server: each route refuses each attack, and bodies, events and stops pass
+// unchanged.
 import { once } from "node:events";
 import { request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,15 +13,15 @@ import { openBelay } from "../../src/sdk/belay.ts";
 import { recordingControl } from "../fixtures/recording-control.ts";
 import { bodyOf, type Ids, idsOf, pathOf } from "./samples.ts";
 
-/** Called after the test, the last one first. */
+/** Called after the test in reverse order. */
 export const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** As databases and JWT libraries do it: async, with a list, and rejecting for what they do not know. */
+/** Like databases and JWT libraries: async, with a list of scopes, and rejecting for unknown tokens. */
 export const tokens: Verify = async (token) => {
-  if (token === "house") return { name: "house", scopes: TOKEN_SCOPES };
+  if (token === "operator") return { name: "operator", scopes: TOKEN_SCOPES };
   if (token === "acme") return { name: "acme", scopes: [...TOKEN_SCOPES], tenant: "acme" };
   const left = TOKEN_SCOPES.filter((scope) => `no-${scope}` !== token && scope !== "admin");
   if (token.startsWith("no-")) return { name: token, scopes: left };
@@ -50,7 +50,7 @@ export async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Mounts Belay in a server that listens. Resolves with the address of its routes. */
+/** Mounts Belay in a listening server. Resolves with the base URL of its routes. */
 export type MountOf = (control: BelayControl) => Promise<string>;
 
 interface Attempt {
@@ -63,7 +63,7 @@ interface Attempt {
 interface Attack {
   readonly init: (name: RouteName, route: Route) => Attempt | undefined;
   readonly status: number;
-  /** Guesses are told to wait after a while. */
+  /** The status during a lockout. */
   readonly later?: number;
 }
 
@@ -77,17 +77,17 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     status: 403,
   },
   "a page of another origin": {
-    init: () => ({ headers: { ...as("house"), origin: "https://evil.example" } }),
+    init: () => ({ headers: { ...as("operator"), origin: "https://evil.example" } }),
     status: 403,
   },
   "another tenant's ids": {
-    // A key alone is the sender's own: what it names is looked for among the sender's sessions.
+    // A key without a session id is looked up among the sender's own sessions.
     init: (_, { path }) =>
       paramsOf(path).every((param) => param === "key") ? undefined : { headers: as("acme"), ids: idsOf("other") },
     status: 404,
   },
   "a tenant's token for the whole server": {
-    init: (_, { serverWide: house }) => (house === undefined ? undefined : { headers: as("acme") }),
+    init: (_, { serverWide }) => (serverWide === undefined ? undefined : { headers: as("acme") }),
     status: 403,
   },
   "a token that the host's lookup rejects": {
@@ -109,37 +109,40 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
         : undefined,
     status: 403,
   },
-  "a Host that is not the host's": { init: () => ({ headers: { ...as("house"), host: "evil.example" } }), status: 421 },
-  "a page without an origin": { init: () => ({ headers: { ...as("house"), origin: "null" } }), status: 403 },
-  "a token in the query": { init: () => ({ headers: JSON_TYPE, query: "token=house" }), status: 400 },
+  "a Host that is not the host's": {
+    init: () => ({ headers: { ...as("operator"), host: "evil.example" } }),
+    status: 421,
+  },
+  "a page without an origin": { init: () => ({ headers: { ...as("operator"), origin: "null" } }), status: 403 },
+  "a token in the query": { init: () => ({ headers: JSON_TYPE, query: "token=operator" }), status: 400 },
   "a page of another site": {
-    init: () => ({ headers: { ...as("house"), "sec-fetch-site": "cross-site" } }),
+    init: () => ({ headers: { ...as("operator"), "sec-fetch-site": "cross-site" } }),
     status: 403,
   },
   "a form instead of JSON": {
     init: (_, route) =>
       isMutation(route) && route.scope !== "public" && bodyOf(route) !== undefined
-        ? { headers: { ...as("house"), "content-type": "text/plain" } }
+        ? { headers: { ...as("operator"), "content-type": "text/plain" } }
         : undefined,
     status: 415,
   },
 };
 
-/** By Node's own client: fetch() sends no Host of a program's choice. */
+/** Uses Node's HTTP client: fetch() cannot set the Host header. */
 async function statusOf(base: string, route: Route, { headers, ids, query, ...attempt }: Attempt): Promise<number> {
   const path = pathOf(route, ids ?? idsOf(undefined));
   const target = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
   const body = attempt.body ?? bodyOf(route) ?? (isMutation(route) ? "{}" : undefined);
-  // Of a DELETE with a body this client sends no length by itself.
+  // For a DELETE with a body this client sends no length automatically.
   const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
-  const asked = request(base + target, { method: route.method, headers: { ...headers, ...length } });
-  asked.end(body);
-  const [answer] = await once(asked, "response");
+  const sent = request(base + target, { method: route.method, headers: { ...headers, ...length } });
+  sent.end(body);
+  const [answer] = await once(sent, "response");
   answer.destroy();
   return answer.statusCode;
 }
 
-/** Says a word, and then waits to be stopped. */
+/** Emits a text, and then waits until it is stopped. */
 export const agent = async (turn: { emit(text: string): void; signal: AbortSignal }): Promise<string> => {
   turn.emit("first word");
   return new Promise((_, reject) => turn.signal.addEventListener("abort", () => reject(turn.signal.reason)));
@@ -167,11 +170,11 @@ export function testMounts(mounts: Readonly<Record<string, MountOf>>): void {
   });
 
   describe.each(Object.entries(mounts))("mounted in %s", (_, mount) => {
-    test("a body arrives as sent, events arrive while they happen, a token that rejects is refused", async () => {
+    test("bodies arrive unchanged, events arrive as they happen, and a rejected token is denied", async () => {
       const belay = await openBelay({ store: ":memory:", agent });
       closers.push(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
       const base = await mount(belay);
-      const ask = (path: string, body?: unknown, token = "house"): Promise<Response> =>
+      const ask = (path: string, body?: unknown, token = "operator"): Promise<Response> =>
         fetch(base + path, {
           headers: as(token),
           ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),

@@ -1,4 +1,4 @@
-// Belay mounted in Nest, in the three ways that its documentation offers for a handler of another library.
+// Belay mounted in Nest, in the three ways that Nest documents for the handler of another library.
 import "reflect-metadata";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { All, Controller, type INestApplication, type MiddlewareConsumer, Module, Req, Res } from "@nestjs/common";
@@ -11,7 +11,7 @@ async function listening(app: INestApplication): Promise<string> {
   return `${await app.getUrl()}/agents`;
 }
 
-/** Decorators are called as functions: Node runs these files without compiling them. */
+/** Decorators are called as functions, because Node.js runs these files without compiling them. */
 const MOUNTS: Readonly<Record<string, MountOf>> = {
   "Nest, before its body parser": async (control) => {
     class Root {}

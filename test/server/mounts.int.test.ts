@@ -1,5 +1,5 @@
-// Belay mounted in the servers people have. For every route of the table and every mount, whoever may not ask is
-// refused, and nothing is asked on their behalf; a new route is tested here without a word about it.
+// Belay mounted in common servers. For every route of the table and every mount, a request that is not admitted does
+// not reach the control. New routes are tested here automatically.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -25,7 +25,7 @@ const EXPRESS =
     return `${await listening(createServer(app))}/agents`;
   };
 
-/** Where Belay is reached, in each of them. */
+/** All mounts. */
 const MOUNTS: Readonly<Record<string, MountOf>> = {
   "its own server": async (control) => {
     const serving = await serveBelay(control, OPTIONS);
@@ -46,13 +46,13 @@ const MOUNTS: Readonly<Record<string, MountOf>> = {
     },
   ),
   // As Nest does for a middleware of a module.
-  "Express at a pattern, which takes all of the address": async (control) => {
+  "Express at a pattern, which strips the whole path": async (control) => {
     const app = express();
     app.use("/agents/*path", mounted(control, "/agents").node);
     return `${await listening(createServer(app))}/agents`;
   },
-  // As Next.js hands requests on: it has put its own name into the address.
-  "a web handler with another name in the address": async (control) => {
+  // As Next.js passes requests on: it puts its own host into the URL.
+  "a web handler with another host in the URL": async (control) => {
     const { fetch: answer } = mounted(control, "/agents");
     const server = serveHono({
       fetch: (request: Request) => {
@@ -92,8 +92,8 @@ const MOUNTS: Readonly<Record<string, MountOf>> = {
 
 testMounts(MOUNTS);
 
-describe("in a host of your own", () => {
-  test("its own session says who asks, and the Host that was sent counts, not the address", async () => {
+describe("mounted in a host", () => {
+  test("the host can set the actor, and the Host header is checked, not the URL", async () => {
     const belay = await openBelay({ store: ":memory:", agent });
     closers.push(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
     const mount = mounted(belay, "/api/belay");
@@ -111,13 +111,13 @@ describe("in a host of your own", () => {
     );
   });
 
-  test("the limits of an actor are options, and wrong ones are refused", async () => {
+  test("the limits of an actor are options, and invalid ones are refused", async () => {
     const control = await openBelay({ store: ":memory:", agent });
     closers.push(() => control.close());
     const mount = fetchBelay(control, { tokens, limits: { streamsPerToken: 1 } });
     closers.push(() => mount.close());
     const open = (): Promise<Response> =>
-      mount.fetch(new Request("http://localhost/v1/events", { headers: as("house") }));
+      mount.fetch(new Request("http://localhost/v1/events", { headers: as("operator") }));
     const first = await open();
     expect([first.status, (await open()).status]).toEqual([200, 429]);
     await first.body?.cancel();

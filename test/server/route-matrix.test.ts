@@ -1,5 +1,5 @@
-// G35: for every route of the table, whoever may not ask is refused, and nothing is asked on their behalf. A new route
-// is tested here without a word about it.
+// G35: for every route of the table, a request that is not admitted does not reach the control. New routes are tested
+// here automatically.
 import { describe, expect, test } from "vitest";
 import { Guard } from "../../src/http/auth/guard.ts";
 import { makeHandler } from "../../src/http/handler.ts";
@@ -14,7 +14,7 @@ import { bodyOf, idsOf, pathOf } from "./samples.ts";
 
 const PORT = 4000;
 const OWN = { host: `127.0.0.1:${PORT}`, "content-type": "application/json" } as const;
-const AUTH = { authorization: "Bearer house" } as const;
+const AUTH = { authorization: "Bearer operator" } as const;
 
 const actor = (name: string, scopes: readonly TokenScope[], tenant?: string): Actor => ({
   name,
@@ -22,9 +22,9 @@ const actor = (name: string, scopes: readonly TokenScope[], tenant?: string): Ac
   tenant,
 });
 
-/** A token for each name: the whole house, a tenant, and one for each scope that has all the others. */
+/** The actors by token: the operator, a tenant, and for each scope one with all the other scopes. */
 const ACTORS: Readonly<Record<string, Actor>> = {
-  house: actor("house", TOKEN_SCOPES),
+  operator: actor("operator", TOKEN_SCOPES),
   acme: actor("acme", TOKEN_SCOPES, "acme"),
   ...Object.fromEntries(
     TOKEN_SCOPES.map((scope) => [
@@ -37,13 +37,13 @@ const ACTORS: Readonly<Record<string, Actor>> = {
   ),
 };
 
-interface Tried {
+interface Attempted {
   readonly answer: HttpAnswer;
   readonly calls: readonly Call[];
   readonly notes: readonly AuditNote[];
 }
 
-async function attempt(request: PlainRequest): Promise<Tried> {
+async function attempt(request: PlainRequest): Promise<Attempted> {
   const clock = manualClock();
   const guard = new Guard({ tokens: { verify: (secret) => ACTORS[secret] }, clock });
   guard.serves({ scheme: "http", port: PORT });
@@ -69,7 +69,7 @@ async function attempt(request: PlainRequest): Promise<Tried> {
   return { answer: await handler.handle(plainRequest(request)), calls, notes };
 }
 
-/** A valid request of the whole house. */
+/** A valid request of the operator. */
 function valid(name: RouteName, ids = idsOf(undefined)): PlainRequest & { headers: Record<string, string> } {
   const route = routeOf(name);
   const body = bodyOf(route);
@@ -86,10 +86,10 @@ interface Expected {
   readonly code?: string;
 }
 
-/** What is wrong with how the attempt was met. */
+/** The deviations of an attempt from what is expected. */
 function findings(
   name: string,
-  { answer, calls, notes }: Tried,
+  { answer, calls, notes }: Attempted,
   expected: Expected,
   audited: boolean,
 ): readonly string[] {
@@ -97,7 +97,7 @@ function findings(
   const code = typeof answer.body === "string" ? JSON.parse(answer.body).error?.code : undefined;
   if (answer.status !== expected.status) found.push(`${name}: status ${answer.status}, not ${expected.status}`);
   if (expected.code !== undefined && code !== expected.code) found.push(`${name}: code ${code}, not ${expected.code}`);
-  if (calls.length > 0) found.push(`${name}: asked for ${calls.map(({ what }) => what).join(", ")}`);
+  if (calls.length > 0) found.push(`${name}: reached the control: ${calls.map(({ what }) => what).join(", ")}`);
   if (audited && (notes.length !== 1 || notes[0]?.answer !== (code === undefined ? "unknown" : "refused"))) {
     found.push(`${name}: ${notes.length} audit records: ${notes.map((note) => note.answer).join()}`);
   }
@@ -133,14 +133,14 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
           expected: { status: 401, code: "unauthenticated" },
         },
   "the ids of another tenant": (name, route) => {
-    // A key alone is the sender's own: what it names is looked for among the sender's sessions.
+    // A key without a session id is looked up among the sender's own sessions.
     if (paramsOf(route.path).every((param) => param === "key")) return undefined;
     const request = valid(name, idsOf("other"));
     const expected = { status: 404, code: "not_found" };
     return { request: { ...request, headers: { ...request.headers, authorization: "Bearer acme" } }, expected };
   },
   "a tenant's token for the operator's session of the same name": (name, route) => {
-    // A process of the operator's session `ses_acme` is `proc_acme.1`: whose it is, is not how its id begins.
+    // A process of the operator's session `ses_acme` is `proc_acme.1`: the beginning of an id is not its tenant.
     const named = paramsOf(route.path).filter((param) => param === "session" || param === "process");
     if (named.length === 0) return undefined;
     const request = valid(name, { ...idsOf(undefined), session: "ses_acme", process: "proc_acme.1" });
@@ -157,8 +157,8 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
           },
           expected: { status: 403, code: "forbidden" },
         },
-  "a tenant's token for what is the house's": (name, { serverWide: house }) =>
-    house === undefined
+  "a tenant's token for a server-wide route": (name, { serverWide }) =>
+    serverWide === undefined
       ? undefined
       : { request: withHeaders(name, { authorization: "Bearer acme" }), expected: { status: 403, code: "forbidden" } },
   "a token without the scope": (name, { scope }) =>
@@ -191,7 +191,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "a token in the query": (name) => {
     const request = withHeaders(name, { authorization: undefined });
     return {
-      request: { ...request, target: `${request.target}${request.target.includes("?") ? "&" : "?"}token=house` },
+      request: { ...request, target: `${request.target}${request.target.includes("?") ? "&" : "?"}token=operator` },
       expected: { status: 400, code: "invalid" },
     };
   },
@@ -212,7 +212,7 @@ describe("G35: every route refuses", () => {
     expect(tried).toBeGreaterThan(0);
   });
 
-  test("a GET where only a change is offered, and says which methods there are", async () => {
+  test("a GET of a path that has only mutations, with the methods in Allow", async () => {
     const readable = new Set(
       ROUTE_NAMES.map(routeOf)
         .filter((route) => !isMutation(route))
@@ -230,8 +230,8 @@ describe("G35: every route refuses", () => {
   });
 });
 
-describe("the matrix would notice", () => {
-  test("a valid request of the house gets through to the control, on every route that asks it anything", async () => {
+describe("the matrix of attacks is meaningful:", () => {
+  test("a valid request reaches the control on every route that uses it", async () => {
     const silent: string[] = [];
     for (const name of ROUTE_NAMES) {
       const { calls, answer } = await attempt(valid(name));
@@ -240,12 +240,12 @@ describe("the matrix would notice", () => {
     expect(silent).toEqual(["health 200", "openapi 200", "stream 200", "sendToStream 404"]);
   });
 
-  test("a tenant's request names its tenant wherever there is no id to tell", async () => {
+  test("a request of a tenant passes the tenant to the control wherever the path has no id", async () => {
     const unnamed: string[] = [];
     for (const name of ROUTE_NAMES) {
-      const { scope, serverWide: house, path, carrier } = routeOf(name);
-      // What a stream carries is admitted by itself.
-      if (scope === "public" || house !== undefined || carrier || paramsOf(path).length > 0) continue;
+      const { scope, serverWide, path, carrier } = routeOf(name);
+      // The requests on a stream are admitted separately.
+      if (scope === "public" || serverWide !== undefined || carrier || paramsOf(path).length > 0) continue;
       // Its ids are in the query.
       if (name === "runOutcomes") continue;
       const request = valid(name);
@@ -253,7 +253,7 @@ describe("the matrix would notice", () => {
         ...request,
         headers: { ...request.headers, authorization: "Bearer acme" },
       });
-      // A stream asks when it is read.
+      // A stream calls the control when it is read.
       if (typeof answer.body === "object") await answer.body.next().then(() => answer.body);
       const named = calls.some(({ given }) => JSON.stringify(given).includes('"tenant":"acme"'));
       if (!named && name !== "audit") unnamed.push(`${name}: ${JSON.stringify(calls)}`);

@@ -1,11 +1,11 @@
-// A valid request for every route of the table, so that what is refused is refused for the reason that is tested.
+// A valid request for every route of the table, so that a request is refused only for the tested reason.
 
 import type { Json } from "../../src/core/model/prompt.ts";
 import { isMutation, type Route } from "../../src/http/routes/route.ts";
 import { COMPONENTS } from "../../src/http/schemas/components.ts";
 import { EXAMPLES } from "../../src/http/schemas/examples.ts";
 
-/** Bodies that the document has no example for. */
+/** Bodies without an example in the OpenAPI document. */
 const BODIES: Readonly<Record<string, Json>> = {
   Item: { kind: "reminder", text: "tea" },
   TrimBody: { before: 1 },
@@ -16,7 +16,7 @@ const BODIES: Readonly<Record<string, Json>> = {
 
 export type Ids = Readonly<Record<"session" | "run" | "call" | "process" | "question" | "key" | "name", string>>;
 
-/** Ids of things of a tenant, or, without one, of the house. */
+/** Ids of objects of a tenant, or without a tenant. */
 export function idsOf(tenant: string | undefined): Ids {
   const prefix = tenant === undefined ? "" : `${tenant}.`;
   return {
@@ -37,7 +37,7 @@ export const pathOf = (route: Route, ids: Ids): string =>
   route.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Ids) => encodeURIComponent(ids[name])) +
   (QUERIES[route.path] ?? "");
 
-/** The body of a valid request, as text; undefined if it has none. */
+/** The body of a valid request, or undefined if it has none. */
 export function bodyOf(route: Route): string | undefined {
   if (!isMutation(route) || route.body === undefined) return undefined;
   const name = Object.entries(COMPONENTS).find(([, schema]) => schema === route.body)?.[0] ?? "";

@@ -1,4 +1,4 @@
-// G31: somebody who opens a stream and never reads costs at most 1 MiB, and holds up nobody.
+// G31: a client that opens a stream and never reads costs at most 1 MiB and delays no other client.
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
@@ -10,12 +10,11 @@ import { systemClock } from "../../src/system/system-clock.ts";
 import { openTestBelay } from "../fixtures/belay.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** Quotes, which JSON doubles: each event alone is larger than what a reader may cost. */
+/** Quotes, which JSON doubles: each event alone is larger than the limit of a reader. */
 const PROMPT = '"'.repeat(768 * 1024);
 const PROMPTS = 40;
 
-/** Fifty mebibytes of facts, told while somebody does not listen. */
-test("G31: 50 MiB of events pass a reader that never reads", {
+test("G31: a reader that never reads 50 MiB of events costs at most 1 MiB", {
   timeout: 60_000,
   meta: { id: "G31/unread-stream-bounded" },
 }, async () => {
@@ -36,7 +35,7 @@ test("G31: 50 MiB of events pass a reader that never reads", {
 
   const session = await belay.createSession();
   const socket = connect(port, "127.0.0.1");
-  // Never read from: what the server writes fills the buffers of the system, and then waits.
+  // It is never read: the server's output fills the buffers of the system and then waits.
   socket.pause();
   socket.write(
     `GET /v1/sessions/${session.id}/events?deltas=with HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n` +
@@ -46,18 +45,18 @@ test("G31: 50 MiB of events pass a reader that never reads", {
 
   let most = 0;
   let stalled = 0;
-  let told = 0;
+  let received = 0;
   for (let count = 0; count < PROMPTS; count += 1) {
-    // Somebody who reads hears of each at once: nobody waits for the one who does not.
+    // Another reader gets each event immediately.
     const run = session.prompt(PROMPT);
-    for await (const event of run) told += JSON.stringify(event).length;
+    for await (const event of run) received += JSON.stringify(event).length;
     const waiting = responses.reduce((sum, one) => sum + one.writableLength + (one.socket?.writableLength ?? 0), 0);
     most = Math.max(most, waiting);
     if (waiting > 0) stalled += 1;
   }
-  expect(told).toBeGreaterThan(50 * MEBIBYTE);
+  expect(received).toBeGreaterThan(50 * MEBIBYTE);
   expect(most).toBeLessThan(MEBIBYTE);
-  // It did stand still: there was something it had not taken, for most of the time.
+  // It was stalled: most of the time there was unread output.
   expect(stalled).toBeGreaterThan(PROMPTS / 2);
   expect(handler.streams).toBe(1);
 

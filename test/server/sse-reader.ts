@@ -1,4 +1,4 @@
-// Reads a stream of events as a browser does: whole frames count, a half one at the end is thrown away.
+// Reads an event stream as a browser does: an incomplete frame at the end is discarded.
 
 export interface Frame {
   readonly id: string | undefined;
@@ -6,12 +6,12 @@ export interface Frame {
   readonly data: string;
 }
 
-/** Takes bytes as they come, cut anywhere. */
+/** Parses chunks of bytes, split anywhere. */
 export class SseReader {
   readonly frames: Frame[] = [];
   #rest = Buffer.alloc(0);
 
-  /** The frames these bytes complete. */
+  /** Returns the frames that these bytes complete. */
   take(bytes: Buffer): readonly Frame[] {
     this.#rest = Buffer.concat([this.#rest, bytes]);
     const found: Frame[] = [];
@@ -25,7 +25,7 @@ export class SseReader {
   }
 }
 
-/** Undefined: a comment, or how soon to come back. */
+/** Undefined for a comment or a reconnection delay. */
 function parsed(text: string): Frame | undefined {
   const lines = text.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]);
   const field = (name: string): string | undefined => lines.find(([one]) => one === name)?.[1];

@@ -1,4 +1,4 @@
-// One connection that carries requests: who may open it, what it carries, and what becomes of it.
+// The shared stream: who may open it, which requests it carries, and how it ends.
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { connectBelay } from "../../src/client/belay-client.ts";
@@ -13,7 +13,7 @@ import { withConnections } from "../fixtures/few-connections.ts";
 import { agent } from "../fixtures/obedient-agent.ts";
 import { realServer } from "../fixtures/real-server.ts";
 
-/** A server with tokens that the test can revoke, and a way to open streams. */
+/** A server with tokens that the test can revoke, and a function that opens streams. */
 async function served() {
   const belay = await openBelay({ agent, store: ":memory:", graceMs: 200 });
   const actors = new Map<string, Actor>([
@@ -37,7 +37,7 @@ async function served() {
   return { belay, actors, open, handler };
 }
 
-/** Messages of one stream. `closed` resolves with how it was closed, `refused` with the status that refused it. */
+/** The messages of one stream. `closed` resolves with the close code, `refused` with the status of the refusal. */
 function opened(port: number, token: string, headers: Readonly<Record<string, string>>) {
   const protocols = ["belay.stream", `belay.bearer.${token}`];
   const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/stream`, protocols, { headers });
@@ -65,7 +65,7 @@ function opened(port: number, token: string, headers: Readonly<Record<string, st
       socket.once("unexpected-response", (_, { statusCode = 0 }) => resolve(statusCode)),
     ),
     send: (up: StreamUp) => socket.send(JSON.stringify(up)),
-    /** Status and text of the whole answer. */
+    /** Sends a request, and returns status and text of the response. */
     async ask(id: string, method: "GET" | "POST", path: string, body?: object) {
       socket.send(JSON.stringify({ type: "request", id, method, path, body }));
       const down = await next((one) => (one.type === "answer" || one.type === "head") && one.id === id);
@@ -75,13 +75,13 @@ function opened(port: number, token: string, headers: Readonly<Record<string, st
   };
 }
 
-test("G35: a stream is opened with a token that may read, from a page that may ask", async () => {
+test("G35: a stream needs a token that may read, and a page of an allowed origin", async () => {
   const { open } = await served();
-  expect(await open("nobody's").refused).toBe(401);
+  expect(await open("unknown").refused).toBe(401);
   expect(await open("prompter").refused).toBe(403);
   expect(await open("all", { origin: "https://evil.example" }).refused).toBe(403);
   expect(await open("all", { host: "evil.example" }).refused).toBe(421);
-  // The token is never said back.
+  // The token is never sent back.
   expect(await open("all").ready).toBe("belay.stream");
 });
 
@@ -99,7 +99,7 @@ test("G35: each request of a stream has the tenant and the scopes of its token",
   expect((await reader.ask("1", "POST", `/v1/sessions/${foreign.id}/cancel`, {})).status).toBe(403);
 });
 
-test("a stream carries what follows, waits or stops, and nothing else", async () => {
+test("a stream carries requests that follow, wait or stop, and no others", async () => {
   const { belay, open } = await served();
   const session = await belay.createSession();
   const run = session.prompt("wait");
@@ -126,7 +126,7 @@ test("G35: a stream whose token is revoked ends", { timeout: 20_000 }, async () 
   expect(await stream.closed).toBe("1008 unauthenticated");
 });
 
-test("a stream is told when the server shuts down", async () => {
+test("a stream is closed with shutting_down when the server shuts down", async () => {
   const { open, handler } = await served();
   const stream = open("all");
   await stream.next(({ type }) => type === "open");
@@ -138,7 +138,7 @@ test.each([
   ["a WebSocket", {}],
   ["an event stream", { streams: "shared", fetch: withConnections(6) } as const],
 ])(
-  "G30: fifty subscriptions over %s hear every event once while the server restarts",
+  "G30: fifty followers over %s get every event once across a restart of the server",
   {
     timeout: 60_000,
   },
@@ -150,7 +150,7 @@ test.each([
     const prompted = (text: string) => Promise.all(sessions.map(({ id }) => belay.session(id).prompt(text).outcome));
     await prompted("say one");
     const begun: Promise<void>[] = [];
-    const heard = sessions.map(async (session) => {
+    const followers = sessions.map(async (session) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       begun.push(promise);
       const seqs: number[] = [];
@@ -169,7 +169,7 @@ test.each([
     await prompted("say three");
     for (const [index, session] of sessions.entries()) {
       const { head } = await belay.session(session.id).row();
-      expect(await heard[index]).toEqual(Array.from({ length: head }, (_one, at) => at + 1));
+      expect(await followers[index]).toEqual(Array.from({ length: head }, (_one, at) => at + 1));
     }
     await client.close();
     await second.close();

@@ -1,5 +1,5 @@
 // G28: a store that refuses, hangs or is slow, under a server. For every route of the table: the request is answered in
-// bounded time, with the code of the trouble, and no change is acknowledged that the store has not taken.
+// bounded time with the code of the error, and no change is acknowledged that the store has not recorded.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { STORE_WAIT_MS } from "../../src/core/limits.ts";
 import type { SessionId } from "../../src/core/model/ids.ts";
@@ -16,7 +16,7 @@ import { bodyOf, idsOf, pathOf } from "./samples.ts";
 
 interface Case {
   readonly trouble: StoreTrouble;
-  /** What a prompt, and the stop of a live run, are answered with. */
+  /** The status of a prompt, and of the stop of a live run. */
   readonly status: number;
 }
 
@@ -34,10 +34,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "is slow": { trouble: { kind: "slow", commitMs: 300, clock: systemClock }, status: 202 },
 };
 
-/** They answer as long as the server lives. */
+/** Their responses do not end as long as the server runs. */
 const STREAMS = /events|output\/stream/;
 
-/** Stops and answers of what does not exist here: there is nothing to write. */
+/** Stops and answers for unknown objects: there is nothing to write. */
 const WRITES_NOTHING: ReadonlySet<string> = new Set([
   "cancelBegun",
   "cancelCall",
@@ -46,7 +46,7 @@ const WRITES_NOTHING: ReadonlySet<string> = new Set([
   "answerQuestion",
 ]);
 
-/** Beyond the wait for the store itself: a second wait behind the first, and a busy machine. */
+/** In addition to the timeout of the store: a second wait after the first one, and a busy machine. */
 const BOUND_MS = 4 * STORE_WAIT_MS;
 
 const owner: Actor = { name: "owner", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
@@ -76,7 +76,7 @@ async function served(): Promise<Served> {
   return { belay, mounted, store, began };
 }
 
-/** A session of its own for each route, with a live run, so that no route changes what another one finds. */
+/** A separate session with a live run for each route, so that no route affects another one. */
 async function live({ belay, began }: Served): Promise<ReturnType<typeof idsOf>> {
   const session = await belay.createSession();
   const run = session.prompt("wait");
@@ -104,7 +104,7 @@ async function ask({ mounted }: Served, name: RouteName, ids: ReturnType<typeof 
 const NAMES = ROUTE_NAMES.filter((one) => !STREAMS.test(routeOf(one).path));
 
 describe.each(Object.entries(CASES))("G28: a store that %s", (_, { trouble, status }) => {
-  test("every route is answered in bounded time, and nothing is acknowledged that was not taken", {
+  test("every route is answered in bounded time, and no unrecorded change is acknowledged", {
     timeout: 120_000,
   }, async () => {
     const at = await served();

@@ -43,7 +43,7 @@ export interface OpenedFile {
 export async function openAuditFile(folder: string, number: number): Promise<OpenedFile> {
   const path = auditFile(folder, number);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
-  // Follows no symbolic link and does not block on a pipe, so that nobody can redirect the records.
+  // Follows no symbolic link and does not block on a pipe, so that the records cannot be redirected.
   const file = await open(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_RDWR, 0o600);
   try {
     const { size, mode } = await statOf(file, path);
