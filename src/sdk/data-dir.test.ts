@@ -121,7 +121,7 @@ describe("makeDataDir()", () => {
     makeDataDir(home);
     chownSync(above, 0, 12_345);
     chmodSync(above, 0o770);
-    expect(() => makeDataDir(home)).toThrow(/Others may write to/);
+    expect(() => makeDataDir(home)).toThrow(/Other users can write to/);
   });
 
   test("refuses an empty --home instead of using the current directory", () => {
