@@ -67,7 +67,7 @@ export async function readConfigFile({
   }
   // Parses the text that the digest covers: the file itself may have changed since.
   const config = checked(parseJson(path, content.text), path);
-  for (const module of [config.agent, config.tools]) {
+  for (const module of [config.agent, config.tools, config.hooks]) {
     if (module === undefined) continue;
     await checkOwn(module);
     await checkCovered(module, content);
@@ -117,7 +117,7 @@ const isCode = (path: string): boolean => !path.endsWith(".json");
 
 /** The settings announced at startup: code that is run, paths, approvals, and where keys and texts are sent. */
 function powersOf(config: BelayConfig): readonly string[] {
-  const { agent, acp, tools, mode, directories, providers = {}, processes, server, retention } = config;
+  const { agent, acp, tools, hooks, mode, directories, providers = {}, processes, server, retention } = config;
   const { workspace, store, instructions } = config;
   return [
     ...(workspace === undefined ? [] : [`the workspace ${workspace}`]),
@@ -126,6 +126,7 @@ function powersOf(config: BelayConfig): readonly string[] {
     ...(agent === undefined ? [] : [`the agent ${agent}`]),
     ...(acp === undefined ? [] : [`the agent ${acp.join(" ")}`]),
     ...(tools === undefined ? [] : [`the tools ${tools}`]),
+    ...(hooks === undefined ? [] : [`the hooks ${hooks}`]),
     ...(mode === "auto" ? ["the mode auto"] : []),
     ...(directories === "any" ? ["that sessions may work in any directory"] : []),
     ...Object.entries(providers).map(([name, { baseUrl, apiKeyEnv }]) => {
@@ -225,7 +226,7 @@ function unreadable(path: string, error: unknown): ControlError {
 /** Returns the configuration with its paths resolved against `directory`. */
 export function absolute(config: BelayConfig, directory: string): BelayConfig {
   const at = (path: string): string => resolve(directory, path);
-  const { workspace, store, agent, acp, tools, instructions, server } = config;
+  const { workspace, store, agent, acp, tools, hooks, instructions, server } = config;
   return {
     ...config,
     ...(workspace === undefined ? {} : { workspace: at(workspace) }),
@@ -233,6 +234,7 @@ export function absolute(config: BelayConfig, directory: string): BelayConfig {
     ...(agent === undefined ? {} : { agent: at(agent) }),
     ...(acp === undefined ? {} : { acp: absoluteCommand(acp, at) }),
     ...(tools === undefined ? {} : { tools: at(tools) }),
+    ...(hooks === undefined ? {} : { hooks: at(hooks) }),
     ...(typeof instructions === "object" ? { instructions: { file: at(instructions.file) } } : {}),
     ...(server === undefined ? {} : { server: absoluteServer(server, at) }),
   };

@@ -75,6 +75,7 @@ const SHAPE = z.strictObject(
       .refine(([program = ""]) => program !== "", COMMAND)
       .optional(),
     tools: path.optional(),
+    hooks: path.optional(),
     instructions: z
       .union([z.string().max(TEXT_CHARS_MAX), z.strictObject({ file: path })], 'must be a text, or { "file": PATH }')
       .optional(),

@@ -24,6 +24,8 @@ export interface BelayConfig {
   readonly acp?: readonly [string, ...string[]];
   /** The path of a module with your own tools, besides the built-in ones: its export `tools`, or its default export. */
   readonly tools?: string;
+  /** The path of a module with your hooks: its export `hooks`, or its default export. */
+  readonly hooks?: string;
   /** Instructions for the model, added to the built-in system prompt: a text, or a file with one. */
   readonly instructions?: string | { readonly file: string };
   /** How much of each session and of all sessions is kept. Default: everything. */

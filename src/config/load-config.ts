@@ -33,7 +33,7 @@ export interface LoadedConfig {
 
 const VARIABLES: Readonly<Record<string, string>> = {
   ...{ BELAY_MODEL: "model", BELAY_WORKSPACE: "workspace", BELAY_STORE: "store", BELAY_MODE: "mode" },
-  ...{ BELAY_AGENT: "agent", BELAY_TOOLS: "tools", BELAY_INSTRUCTIONS_FILE: "instructions.file" },
+  ...{ BELAY_AGENT: "agent", BELAY_TOOLS: "tools", BELAY_HOOKS: "hooks", BELAY_INSTRUCTIONS_FILE: "instructions.file" },
   ...{ BELAY_HOST: "server.host", BELAY_PORT: "server.port", BELAY_SOCKET: "server.socket" },
 };
 

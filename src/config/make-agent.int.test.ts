@@ -53,6 +53,23 @@ describe("the agent of a configuration", () => {
     expect(await answered(made.agent, "hello")).toMatchObject({ kind: "completed" });
   });
 
+  test("has the hooks of its module, or those of the module that the configuration names, and not both", async () => {
+    const agent = put("agent.mjs", 'export const agent = () => "hi"; export const hooks = { onOutcome() {} };');
+    const own = (await makeAgent(config({ agent }), parts())).hooks;
+    expect(Object.keys(own ?? {})).toEqual(["onOutcome"]);
+    const hooks = put("hooks.mjs", "export const hooks = { beforeCall() {} };");
+    const named = (await makeAgent(config({ hooks }), parts())).hooks;
+    expect(Object.keys(named ?? {})).toEqual(["beforeCall"]);
+    await expect(makeAgent(config({ agent, hooks }), parts())).rejects.toMatchObject({
+      message: expect.stringContaining("Both"),
+    });
+    const wrong = put("wrong.mjs", "export const hooks = 7;");
+    await expect(makeAgent(config({ hooks: wrong }), parts())).rejects.toMatchObject({
+      code: "invalid",
+      message: `The hooks that ${wrong} exports are not an object of functions.`,
+    });
+  });
+
   test("over a model gets the default prompt, the instructions, the tools of its mode and the user's", async () => {
     put("tools.mjs", TOOLS);
     const instructions = { file: put("i.md", "Speak like a sailor.") };

@@ -17,10 +17,10 @@ import { STORE_ENDINGS } from "../core/own-paths.ts";
 import { demoAgent } from "../demo/demo-agent.ts";
 import type { Agent } from "../ports/agent.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Hooks } from "../ports/hooks.ts";
 import { systemClock } from "../system/system-clock.ts";
 import type { SettledConfig } from "./config.ts";
 import { readText } from "./config-file.ts";
-
 import type { Environment } from "./load-config.ts";
 import { exportOf, importModule } from "./own-module.ts";
 import { resolveModel } from "./resolve-model.ts";
@@ -45,9 +45,23 @@ export interface MadeAgent {
   readonly describe: string;
   /** Lines for the user at startup. */
   readonly notice?: string;
+  /** The host's hooks, from the module that `hooks` names, or from that of the agent. */
+  readonly hooks?: Hooks;
 }
 
 export async function makeAgent(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
+  const made = await agentOf(config, parts);
+  if (config.hooks === undefined) return made;
+  const hooks = exportOf(
+    await importModule(config.hooks, parts.clock ?? systemClock),
+    ["hooks", "default"],
+    config.hooks,
+  );
+  if (made.hooks !== undefined) throw twoHooks(config.hooks);
+  return { ...made, hooks: checkedHooks(hooks, config.hooks) };
+}
+
+async function agentOf(config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {
   if (config.agent !== undefined && config.acp !== undefined) throw twoAgents();
   const isOverModel = config.model !== undefined && config.agent === undefined && config.acp === undefined;
   if (config.modes !== undefined && !isOverModel) throw modesNotEnforceable();
@@ -93,8 +107,22 @@ async function agentOfProgram(config: SettledConfig, command: readonly [string, 
   return { agent, describe: `the agent behind ${command[0]}`, ...(unused.length === 0 ? {} : { notice }) };
 }
 
+const twoHooks = (path: string): ControlError =>
+  new ControlError("invalid", `Both ${path} and the module of the agent export hooks.`, {
+    hint: "Leave one of them out.",
+  });
+
+/** `openBelay()` checks each of them; here the module is named. */
+function checkedHooks(given: unknown, path: string): Hooks {
+  if (typeof given === "object" && given !== null) return given;
+  throw new ControlError("invalid", `The hooks that ${path} exports are not an object of functions.`, {
+    hint: "Write `export const hooks = { beforeCall(call) { … } }`.",
+  });
+}
+
 async function agentOfModule(config: SettledConfig, path: string, clock: Clock): Promise<MadeAgent> {
-  const agent = exportOf(await importModule(path, clock), ["agent", "default"], path);
+  const module = await importModule(path, clock);
+  const agent = exportOf(module, ["agent", "default"], path);
   if (typeof agent !== "function") {
     throw new ControlError("invalid", `The agent that ${path} exports is not a function.`, {
       hint: "An agent is a function of a turn, such as `export const agent = async (turn) => …` or modelAgent({ … }).",
@@ -108,7 +136,8 @@ async function agentOfModule(config: SettledConfig, path: string, clock: Clock):
     ...(config.mode === "ask" ? [] : [`The mode ${config.mode} has no effect on an agent from a module.`]),
   ].join("\n");
   // Decoding: that it is a function is all that can be checked now; its results are checked turn by turn.
-  return { agent: agent as Agent, describe: path, ...(notice === "" ? {} : { notice }) };
+  const hooks = module.hooks === undefined ? {} : { hooks: checkedHooks(module.hooks, path) };
+  return { agent: agent as Agent, describe: path, ...hooks, ...(notice === "" ? {} : { notice }) };
 }
 
 async function agentOfModel(name: string, config: SettledConfig, parts: AgentParts): Promise<MadeAgent> {

@@ -86,7 +86,7 @@ describe("recorded events", () => {
     expect(clock.pending).toEqual([]);
   });
 
-  test("call onCancel for a run that is withdrawn before it begins, and only once for one that was running", async () => {
+  test("call onCancel for a run that is withdrawn before it begins, and once for one that was running", async () => {
     const heard: unknown[] = [];
     const { hooks } = runner({
       onCancel: ({ runId: id }) => void heard.push(["onCancel", id]),

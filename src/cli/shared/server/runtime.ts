@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../../../agent/permission.ts";
 import { type BelayConfig, openOptions, type ServerConfig, type SettledConfig } from "../../../config/config.ts";
 import { loadConfig } from "../../../config/load-config.ts";
-import { makeAgent } from "../../../config/make-agent.ts";
+import { type MadeAgent, makeAgent } from "../../../config/make-agent.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
 import { STORE_ENDINGS } from "../../../core/own-paths.ts";
@@ -208,13 +208,15 @@ export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Prom
   const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
   const around = { env: process.env, taken, demoFolder, hidden: secrets };
-  const { agent, describe, notice } = given ?? (await makeAgent(config, around));
+  const made: MadeAgent = given ?? (await makeAgent(config, around));
+  const { agent, describe, notice, hooks } = made;
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
   const hidden = new HiddenFiles(typeof opened === "string" ? undefined : store, secrets);
   const belay = await openBelay({
     redact: redactor(plan.taken.secrets),
     ...{ agent, store: opened, ...options, ...ears },
+    ...(hooks === undefined ? {} : { hooks }),
     processes: {
       ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
       ...(first === "processes" ? LOOKED_AFTER : {}),
