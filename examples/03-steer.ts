@@ -22,8 +22,7 @@ gate.dispatchEvent(new Event("open"));
 
 const outcome = await steer.outcome;
 console.log(outcome.kind, outcome.kind === "completed" && outcome.into === run.id);
-console.log((await run.outcome).kind);
-console.log(await run.text());
+console.log((await run.result()).text);
 
 // Nobody to steer: it becomes a queued run, so that it is not lost.
 const late = session.prompt("and thank you", { delivery: "steer" });
@@ -34,6 +33,5 @@ await belay.close({ mode: "cancel" });
 //
 //   steer
 //   completed true
-//   completed
 //   Planning: migrate the database. Noted: keep the old table.
 //   queue

@@ -25,7 +25,7 @@ for await (const event of run) {
   const receipt = await belay.cancel(event.callId, { reason: "too slow" });
   console.log(receipt.kind);
 }
-console.log((await run.outcome).kind, "-", await run.text());
+console.log((await run.result()).text);
 await belay.close();
 
 // Prints:
@@ -33,4 +33,4 @@ await belay.close();
 //   stopping
 //   lint completed clean
 //   tests cancelled { passed: 212 }
-//   completed - One of two.
+//   One of two.

@@ -21,7 +21,7 @@ for await (const event of run) {
   console.log(kind, ended?.kind, ended?.kind === "settled" && ended.outcome);
 }
 
-console.log(await session.prompt("hello").text());
+console.log((await session.prompt("hello").result()).text);
 const notice = await late;
 console.log(notice.type, notice.type === "late" && `${notice.work} ${notice.outcome}`);
 await belay.close();

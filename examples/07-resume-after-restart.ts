@@ -28,11 +28,11 @@ await first.close(); // `park` is the default: live runs are set down, queued on
 life = 2;
 const second = await openBelay({ store, agent });
 const again = await second.run(run.id);
-console.log((await again.outcome).kind, "-", await again.text());
+console.log((await again.result()).text);
 await second.close();
 rmSync(folder, { recursive: true });
 
 // Prints:
 //
 //   paying
-//   completed - In life 2: paid, receipt 4711.
+//   In life 2: paid, receipt 4711.

@@ -11,7 +11,7 @@ const one = session.prompt("send the invoice", { key: "invoice-2026-11" });
 const two = session.prompt("send the invoice", { key: "invoice-2026-11" });
 const [first, again] = await Promise.all([one.accepted, two.accepted]);
 console.log(first.repeated, again.repeated, first.runId === again.runId);
-console.log((await two.outcome).kind, "-", await two.text());
+console.log((await two.result()).text);
 console.log((await session.runs()).length);
 
 try {
@@ -28,7 +28,7 @@ await belay.close();
 // Prints:
 //
 //   false true true
-//   completed - Done: send the invoice.
+//   Done: send the invoice.
 //   1
 //   conflict false
 //   withdrawn

@@ -33,7 +33,7 @@ for await (const event of run) {
   const receipt = await belay.cancel(event.callId, { reason }); // waits up to five seconds, and says what became of it
   console.log(receipt.kind, receipt.ended?.kind);
 }
-console.log((await run.outcome).kind, "-", await run.text());
+console.log((await run.result()).text);
 
 console.log("What the model was told:");
 const [results, reminder] = model.requests[1]?.options.prompt.slice(-2) ?? [];
@@ -46,7 +46,7 @@ await belay.close();
 // Prints:
 //
 //   stopping settled
-//   completed - No mistakes. The build was stopped.
+//   No mistakes. The build was stopped.
 //   What the model was told:
 //   [lint] no mistakes
 //   [build] STOPPED by Alice: not on this branch. It did not fail, and it was not completed.

@@ -34,7 +34,7 @@ for await (const event of run) {
   }
   if (event.type === "call.settled" && event.outcome.kind === "failed") console.log(event.outcome);
 }
-console.log(await run.text(), (await session.questions()).length, "open");
+console.log((await run.result()).text, (await session.questions()).length, "open");
 await belay.close();
 
 // Prints:

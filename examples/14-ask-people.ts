@@ -21,7 +21,8 @@ const model = scriptedModel(
 const belay = await openBelay({ store: ":memory:", agent: modelAgent({ model, tools: { deploy } }) });
 const session = await belay.createSession();
 
-for await (const event of session.prompt("Deploy the web service")) {
+const run = session.prompt("Deploy the web service");
+for await (const event of run) {
   if (event.type === "question.asked" && event.about.kind === "question") {
     console.log(event.about.text, event.about.options ?? "");
     if (event.about.options === undefined) continue; // nobody answers this one
@@ -38,6 +39,7 @@ for await (const event of session.prompt("Deploy the web service")) {
   if (event.type === "question.settled") console.log(event.ending);
   if (event.type === "call.settled") console.log(event.result);
 }
+console.log((await run.result()).text);
 await belay.close();
 
 // Prints:
@@ -54,3 +56,4 @@ await belay.close();
 //   When?
 //   { kind: 'expired', limitMs: 100 }
 //   to staging, now, because nobody said when
+//   Done.

@@ -35,7 +35,7 @@ console.log("still open:", question.about.name, question.about.input);
 const receipt = await second.questions.allow(question.id);
 
 const again = await second.run(run.id);
-console.log(receipt.kind, (await again.outcome).kind, "-", await again.text());
+console.log(receipt.kind, "-", (await again.result()).text);
 await second.close();
 rmSync(folder, { recursive: true });
 
@@ -43,4 +43,4 @@ rmSync(folder, { recursive: true });
 //
 //   still open: pay { euro: 20 }
 //   paying
-//   recorded completed - It is paid.
+//   recorded - It is paid.

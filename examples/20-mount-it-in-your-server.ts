@@ -25,7 +25,7 @@ console.log((await (await globalThis.fetch(`${origin}/`)).text()).trim());
 console.log("without a token:", (await globalThis.fetch(`${origin}${PREFIX}/v1/sessions`)).status);
 const client = await connectBelay({ url: origin + PREFIX, token: "anns-token" });
 const run = client.prompt("hello");
-console.log((await run.outcome).kind, "-", await run.text());
+console.log((await run.result()).text);
 console.log("of her tenant:", run.sessionId.startsWith("ses_acme."));
 await client.close();
 
@@ -38,5 +38,5 @@ await belay.close();
 //
 //   your own site
 //   without a token: 401
-//   completed - You said: hello
+//   You said: hello
 //   of her tenant: true

@@ -9,10 +9,10 @@ import { type AcpAgent, type AcpAgentOptions, acpAgent as makeDoor } from "./age
 export interface CreateAcpAgentOptions
   extends Pick<AcpAgentOptions, "client" | "directory" | "audit" | "notice" | "onSession"> {}
 
-/** Belay as an agent that editors speak to, on any stream: `acpDoor(belay).connect(stream)`. */
+/** Belay as an agent that editors speak to, on any stream: `createAcpAgent(belay).connect(stream)`. */
 export function createAcpAgent(belay: BelayControl, options: CreateAcpAgentOptions = {}): AcpAgent {
-  if (!isObject(options)) throw invalid("The options of acpDoor() are an object.");
+  if (!isObject(options)) throw invalid("The options of createAcpAgent() are an object.");
   const { client: guest, directory, audit, notice, onSession, ...rest } = options;
-  rejectUnknown(rest, "acpDoor()");
+  rejectUnknown(rest, "createAcpAgent()");
   return makeDoor({ control: belay, clock: systemClock, version: version(), directory: resolve("."), ...options });
 }
