@@ -128,7 +128,7 @@ describe("demo", () => {
       'count_slowly is done: {"counted":4}.',
       "given up: stubborn",
       "came back late",
-      "npm run belay -- demo --hands-on",
+      "demo --hands-on",
       "idle: nothing was going on",
       "The tool ran once",
     ]) {

@@ -1,6 +1,6 @@
 // What Belay is installed with: which packages, from where, and pinned by what.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, matchesGlob } from "node:path";
 import { expect, test } from "vitest";
 import { OPTIONAL_PACKAGES } from "../../src/core/optional-package.ts";
 import { version } from "../../src/system/version.ts";
@@ -36,13 +36,29 @@ test("the version that Belay says is that of its package", () => {
 });
 
 test("what only some uses need is an optional peer, named with the same range where it is missing", () => {
-  expect(about.peerDependencies).toEqual(OPTIONAL_PACKAGES);
+  expect(about.peerDependencies).toEqual({ ...OPTIONAL_PACKAGES, ...TYPES_ONLY });
   const optional = Object.entries<{ optional: boolean }>(about.peerDependenciesMeta).filter(([, one]) => one.optional);
-  expect(optional.map(([name]) => name)).toEqual(Object.keys(OPTIONAL_PACKAGES));
+  expect(optional.map(([name]) => name)).toEqual(Object.keys(about.peerDependencies));
   // The repository itself uses all of them, in the version that the range begins with.
   for (const [name, range] of Object.entries(OPTIONAL_PACKAGES)) {
     expect([name, about.devDependencies[name]]).toEqual([name, range.replace("^", "")]);
   }
+});
+
+/** Imported by the published types (`node:http`), and never at run time. */
+const TYPES_ONLY = { "@types/node": ">=22" };
+
+test("every relative link of the README leads to a published file, or to sources and tests in the repository", () => {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const links = [...readme.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) => target ?? "");
+  // The package page resolves relative links against `repository`; an installed package has only its files.
+  expect(about.repository.url).toMatch(/^git\+https:\/\/github\.com\/.+\.git$/);
+  const published = (path: string) =>
+    path === "LICENSE" ||
+    about.files.some((pattern: string) => matchesGlob(path, pattern) || path.startsWith(`${pattern}/`));
+  const inRepository = (path: string) => /^(src|test|sim)\/.+\.ts$/.test(path) || path === "docs/decisions";
+  expect(links.length).toBeGreaterThan(20);
+  expect(links.filter((path) => !path.startsWith("https://") && !published(path) && !inRepository(path))).toEqual([]);
 });
 
 test("every direct dependency is pinned to one version", () => {

@@ -1,5 +1,6 @@
 // `belay demo`: Belay's promises, kept before your eyes. On a real store, in a folder of its own that it takes away.
 
+import { commandName } from "../../shared/command-name.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print, printHeading } from "../../shared/terminal/terminal.ts";
@@ -59,6 +60,6 @@ async function play(stage: Stage): Promise<void> {
   print("  examples/      one short program for each of the scenes above");
   print("  belay verify   checks the log of any Belay file against its promises");
   print("  belay doctor   says how surely processes can be ended on this machine, and how to do better");
-  print("\nNow with your own fingers on every stop button: npm run belay -- demo --hands-on");
+  print(`\nNow with your own fingers on every stop button: ${commandName()} demo --hands-on`);
   print("\ndone");
 }

@@ -13,6 +13,7 @@ import { version } from "../../../system/version.ts";
 import { type Log, openLog } from "../../../telemetry/log.ts";
 import type { LineForm } from "../../../telemetry/log-line.ts";
 import { redactor } from "../../../telemetry/redactor.ts";
+import { commandName } from "../../shared/command-name.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, type StopSignal } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
 import { hostName } from "../../shared/server/acp-host.ts";
@@ -202,7 +203,7 @@ function greetingOf(
     notices: process.pid === 1 ? [...works.notices, FIRST] : works.notices,
     mode: works.isDemo ? undefined : config.mode,
     tier: works.belay.load.tier,
-    belay: CALLED[process.env.npm_lifecycle_event ?? ""] ?? "belay",
+    belay: commandName(),
     options: usual ? "" : `--home ${shellQuoted(home.dir)}`,
     prompt: works.isDemo ? "count to 30" : "What is in this folder?",
   };
@@ -219,13 +220,6 @@ function usualHome(): string | undefined {
     return undefined;
   }
 }
-
-/** By what the command line is called where it was started from. */
-const CALLED: Readonly<Record<string, string>> = {
-  start: "npm run belay --",
-  belay: "npm run belay --",
-  npx: "npx belay",
-};
 
 /** The note counts only if its process holds the lock: one that was killed has left its own. */
 function noteOfHolder(home: DataDir): ServerNote | undefined {
