@@ -16,11 +16,16 @@ test("every ts block of the README and of docs/ compiles against the sources", {
       'import { gone } from "agent-belay";',
     ),
   );
-  const found = typeErrors([...snippets(), ...mistakes]);
+  // Blocks that name their files import each other.
+  const named = [
+    block("// a/one.ts", "export const one = 1;"),
+    block("// b/two.ts", "", "", "", "", "", "", 'import { one } from "../a/one.ts";', "const two: string = one;"),
+  ].flatMap(snippetsOf);
+  const found = typeErrors([...snippets(), ...mistakes, ...named]);
   expect(found.filter((one) => !one.startsWith("docs/a.md:"))).toEqual([]);
-  // Each kind of mistake is found: an optional property set to undefined, a missing property, a missing export.
+  // Each mistake is found: an optional property set to undefined, a missing one, a missing export, a wrong type.
   expect(found.map((one) => /^docs\/a\.md:\d+/.exec(one)?.[0]).filter(Boolean)).toEqual(
-    [6, 7, 8].map((line) => `docs/a.md:${line}`),
+    [6, 7, 8, 12].map((line) => `docs/a.md:${line}`),
   );
 });
 

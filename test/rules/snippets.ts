@@ -1,10 +1,13 @@
 // The TypeScript blocks of the README and of docs/, type-checked against the sources as programs of a user.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import ts from "typescript";
 import { filesUnder, nodes, ROOT, type SourceText } from "../fixtures/repository.ts";
 
-/** A block of a page. Empty lines before its code keep the line numbers of the page. */
+/**
+ * A block of a page. Empty lines before its code keep the line numbers of the page. If its first line is a comment with
+ * a file name (`// lib/belay.ts`), other snippets can import it from there.
+ */
 export interface Snippet extends SourceText {
   readonly page: string;
 }
@@ -28,12 +31,20 @@ declare global {
 }`,
 };
 
+/** Packages without types of their own. A declaration file, because in a module this would extend them. */
+const UNTYPED: Snippet = {
+  ...{ page: "the context of snippets", path: "test/rules/snippet-packages.d.ts" },
+  text: 'declare module "express";',
+};
+
 const BLOCK = /^```ts\n([\s\S]*?)^```$/gm;
 
 export function snippetsOf({ path, text }: SourceText): readonly Snippet[] {
   return [...text.matchAll(BLOCK)].map((match) => {
     const before = text.slice(0, match.index).split("\n").length;
-    return { page: path, path: `${path}.${before + 1}.ts`, text: "\n".repeat(before) + match[1] };
+    const named = /^\/\/ (\S+\.ts)\n/.exec(match[1] ?? "")?.[1];
+    const file = named === undefined ? `${path}.${before + 1}.ts` : join(dirname(path), named);
+    return { page: path, path: file, text: "\n".repeat(before) + match[1] };
   });
 }
 
@@ -44,7 +55,7 @@ export const snippets = (): readonly Snippet[] =>
 
 /** `PAGE:LINE: MESSAGE` for each error. All snippets are modules of one program, so the sources are read once. */
 export function typeErrors(given: readonly Snippet[]): readonly string[] {
-  const texts = new Map([CONTEXT, ...given].map((one) => [join(ROOT, one.path), one]));
+  const texts = new Map([CONTEXT, UNTYPED, ...given].map((one) => [join(ROOT, one.path), one]));
   const { options } = ts.parseJsonConfigFileContent(
     ts.readConfigFile(join(ROOT, "tsconfig.json"), (file) => readFileSync(file, "utf8")).config,
     { ...ts.sys, readDirectory: () => [] },
@@ -67,7 +78,9 @@ export function typeErrors(given: readonly Snippet[]): readonly string[] {
 
 function hostWith(options: ts.CompilerOptions, texts: ReadonlyMap<string, SourceText>): ts.CompilerHost {
   const host = ts.createCompilerHost(options);
-  const { fileExists, readFile, getSourceFile } = host;
+  const { directoryExists, fileExists, readFile, getSourceFile } = host;
+  const folders = new Set([...texts.keys()].map(dirname));
+  host.directoryExists = (folder) => folders.has(folder) || directoryExists?.(folder) === true;
   host.fileExists = (file) => texts.has(file) || fileExists(file);
   host.readFile = (file) => texts.get(file)?.text ?? readFile(file);
   host.getSourceFile = (file, target, ...rest) => {

@@ -45,6 +45,12 @@ const MOUNTS: Readonly<Record<string, MountOf>> = {
       next();
     },
   ),
+  "Express, with the place in the options as well": async (control) => {
+    const app = express();
+    app.use(express.json());
+    app.use("/agents", mounted(control, "/agents").node);
+    return `${await listening(createServer(app))}/agents`;
+  },
   // As Nest does for a middleware of a module.
   "Express at a pattern, which strips the whole path": async (control) => {
     const app = express();
@@ -80,15 +86,21 @@ const MOUNTS: Readonly<Record<string, MountOf>> = {
     closers.push(() => app.close());
     return `${await app.listen({ port: 0, host: "127.0.0.1" })}/agents`;
   },
-  Hono: async (control) => {
-    const app = new Hono();
-    app.mount("/agents", mounted(control).fetch);
-    const server = serveHono({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
-    await once(server, "listening");
-    closers.push(() => server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/agents`;
-  },
+  Hono: (control) => inHono((app) => app.mount("/agents", mounted(control).fetch)),
+  "Hono at a pattern, which takes all of the address": (control) =>
+    inHono((app, { fetch: answer } = mounted(control, "/agents")) =>
+      app.all("/agents/*", ({ req }) => answer(req.raw)),
+    ),
 };
+
+async function inHono(mount: (app: Hono) => void): Promise<string> {
+  const app = new Hono();
+  mount(app);
+  const server = serveHono({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" });
+  await once(server, "listening");
+  closers.push(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/agents`;
+}
 
 testMounts(MOUNTS);
 
