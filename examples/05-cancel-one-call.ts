@@ -22,7 +22,7 @@ const run = session.prompt("check everything");
 
 for await (const event of run) {
   if (event.type !== "call.requested" || event.name !== "tests") continue;
-  const receipt = await belay.cancel(event.callId, { reason: "too slow" });
+  const receipt = await belay.cancel(event.callId, { reason: "too slow", waitMs: 0 }); // returns before it has ended
   console.log(receipt.kind);
 }
 console.log((await run.result()).text);
