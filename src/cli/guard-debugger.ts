@@ -1,6 +1,6 @@
-// Keeps Node's debugger closed. It has no token: any program on this machine that reaches its port runs code in this
-// process. Imported before anything else by `main.ts`, which is what `npm start` runs; `bin/belay.js`, which an
-// installed `belay` runs, does the same before it loads this file.
+// Keeps Node's debugger closed. The debugger has no authentication: any program on this machine that reaches its port
+// can run code in this process. `main.ts`, which `npm start` runs, imports this file before anything else;
+// `bin/belay.js`, which an installed `belay` runs, does the same check before it loads this file.
 import inspector from "node:inspector";
 
 // Without a listener, Node opens its debugger on this signal.

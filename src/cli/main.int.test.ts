@@ -8,7 +8,7 @@ import { identityOf } from "../process/tree/proc.ts";
 import { type Belay, openBelay } from "../sdk/belay.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "./shared/exit-code.ts";
 
-// Programs are started, several in a test, and how long that takes is up to how busy the machine is.
+// Each test starts several programs, and how long that takes depends on the load of the machine.
 vi.setConfig({ testTimeout: 40_000 });
 
 const main = join(import.meta.dirname, "main.ts");
@@ -20,24 +20,24 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Said {
+interface Output {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** Runs the command line as a user would. `whenSaid` sends a signal once the output contains a text. */
-function belay(words: readonly string[], whenSaid?: { readonly text: string; readonly send: NodeJS.Signals }) {
-  return new Promise<Said>((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...words], { env: { ...process.env, TMPDIR: folder, NO_COLOR: "1" } });
+/** Runs the command line as a user does. `onText` sends a signal once the output contains a text. */
+function belay(args: readonly string[], onText?: { readonly text: string; readonly send: NodeJS.Signals }) {
+  return new Promise<Output>((resolve, reject) => {
+    const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, TMPDIR: folder, NO_COLOR: "1" } });
     let out = "";
     let err = "";
     let sent = false;
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       out += text;
-      if (whenSaid === undefined || sent || !out.includes(whenSaid.text)) return;
+      if (onText === undefined || sent || !out.includes(onText.text)) return;
       sent = true;
-      child.kill(whenSaid.send);
+      child.kill(onText.send);
     });
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       err += text;
@@ -48,7 +48,7 @@ function belay(words: readonly string[], whenSaid?: { readonly text: string; rea
 }
 
 describe("finding the command", () => {
-  test("without a command it says what there is", async () => {
+  test("without a command it prints the help", async () => {
     const { code, out } = await belay([]);
     expect(code).toBe(0);
     expect(out).toContain("belay verify FILE");
@@ -56,7 +56,7 @@ describe("finding the command", () => {
     expect((await belay(["help"])).out).toBe(out);
   });
 
-  test("--version is the package's", async () => {
+  test("--version prints the version of the package", async () => {
     const { out } = await belay(["--version"]);
     expect(out).toMatch(/^\d+\.\d+\.\d+/);
     expect((await belay(["-v"])).out).toBe(out);
@@ -92,18 +92,18 @@ describe("finding the command", () => {
     [["sessions", "--limit", "0"], "from 1 to 1000"],
     [["follow", "ses_1", "--after", "-1"], "--after"],
     [["token", "lsit"], "Did you mean: belay token list?"],
-  ])("%j is refused with advice", async (words, advice) => {
-    const { code, out, err } = await belay(words);
+  ])("%j is refused with advice", async (args, advice) => {
+    const { code, out, err } = await belay(args);
     expect(code).toBe(EXIT_CODE.invalid);
     expect(err).toContain(advice);
     expect(err).not.toContain("    at ");
     expect(out).toBe("");
   });
 
-  test("no server is 19, and says how to start one, for every command that needs one", async () => {
+  test("commands that need a server exit 19 without one, and say how to start it", async () => {
     const home = join(folder, "no-home");
-    for (const words of [["ps"], ["cancel", "run_1"], ["stop-all", "--yes"], ["follow"], ["approve"]]) {
-      const { code, out, err } = await belay([...words, "--home", home]);
+    for (const args of [["ps"], ["cancel", "run_1"], ["stop-all", "--yes"], ["follow"], ["approve"]]) {
+      const { code, out, err } = await belay([...args, "--home", home]);
       expect(code).toBe(EXIT_CODE.disconnected);
       expect(err).toContain("belay serve");
       expect(out).toBe("");
@@ -113,12 +113,12 @@ describe("finding the command", () => {
 });
 
 describe("demo", () => {
-  test("plays to its end, says what happened, and takes its folder away", async () => {
+  test("plays to its end, prints what happened, and removes its folder", async () => {
     const { code, out, err } = await belay(["demo", "--fast"]);
     expect(err).toBe("");
     expect(code).toBe(0);
     const flat = out.replaceAll(/\s+/g, " ");
-    for (const said of [
+    for (const line of [
       "withdrawn: it had not begun, and never will",
       "completed: its words were taken into the live run",
       "(demo) I call list_files.",
@@ -132,18 +132,18 @@ describe("demo", () => {
       "idle: nothing was going on",
       "The tool ran once",
     ]) {
-      expect(flat).toContain(said);
+      expect(flat).toContain(line);
     }
     const pid = /process (\d+), which is alive/.exec(out)?.[1];
     expect(out).toContain(`process ${pid} is gone, with all of them`);
     expect(flat).toMatch(/held by tier "\w+" \(\w+\)/);
-    expect(flat).toMatch(/Nobody had to ask: proc_\S+ ended by itself with exit code 0/);
+    expect(flat).toMatch(/Background report: proc_\S+ ended by itself with exit code 0/);
     expect(out.trimEnd().endsWith("done")).toBe(true);
     expect(out).not.toContain("\u001b[");
     expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)("%s stops it in the middle of the tour, in order", async (send) => {
+  test.each(["SIGINT", "SIGTERM"] as const)("%s shuts it down gracefully in the middle of the tour", async (send) => {
     const { code, out } = await belay(["demo"], { text: "agent", send });
     expect(out).toContain("Stopped, as asked.");
     expect(code).toBe(EXIT_SIGNAL[send]);
@@ -152,16 +152,16 @@ describe("demo", () => {
   });
 });
 
-test("a signal while the demo has a process going leaves neither process nor folder", async () => {
+test("a signal while a process of the demo runs leaves neither the process nor the folder behind", async () => {
   const { code, out } = await belay(["demo", "--fast"], { text: "which is alive", send: "SIGTERM" });
   expect(code).toBe(EXIT_SIGNAL.SIGTERM);
   const pid = Number(/process (\d+), which is alive/.exec(out)?.[1]);
-  // One that nobody has buried yet does nothing any more.
+  // A zombie has no identity and does nothing.
   expect(identityOf(pid)).toBeUndefined();
   expect(readdirSync(folder).filter((name) => name.startsWith("belay-demo-"))).toEqual([]);
 });
 
-test("a reader that goes away is no error, and nothing is left behind", async () => {
+test("a reader that closes the pipe is not an error, and no folder is left behind", async () => {
   const command = `"${process.execPath}" "${main}" demo | head -n 3`;
   const child = spawn("bash", ["-o", "pipefail", "-c", command], { env: { ...process.env, TMPDIR: folder } });
   let err = "";
@@ -194,7 +194,7 @@ describe("verify", () => {
 
   afterAll(() => open.close());
 
-  test("a file that a server has open can be checked, and is in order", async () => {
+  test("a file that a server has open can be verified", async () => {
     const { code, out, err } = await belay(["verify", file()]);
     expect(err).toBe("");
     expect(out).toMatch(/1 session, 3 runs, \d+ events read/);
@@ -202,14 +202,14 @@ describe("verify", () => {
     expect(code).toBe(0);
   });
 
-  test("--json is one line, and it is the last", async () => {
+  test("--json prints its result as the last line", async () => {
     const { code, out } = await belay(["verify", file(), "--json"]);
     const last: unknown = JSON.parse(out.trimEnd().split("\n").at(-1) ?? "");
     expect(last).toMatchObject({ verify: file(), sessions: 1, runs: 3, findings: [] });
     expect(code).toBe(0);
   });
 
-  test("a log that was tampered with is found out", async () => {
+  test("tampering is detected by the checksums, and without them by the guarantees", async () => {
     await open.close();
     const database = new DatabaseSync(file());
     const tampered = database.prepare("UPDATE event SET data = REPLACE(data, 'run.started', 'run.parked')").run();
@@ -217,7 +217,7 @@ describe("verify", () => {
     const damaged = await belay(["verify", file()]);
     expect(damaged.code).toBe(12);
     expect(damaged.err).toMatch(/damaged/);
-    // As if it had been written so.
+    // Without checksums, as if the log had been written that way.
     database.exec("UPDATE event SET sum = NULL");
     database.close();
     const text = await belay(["verify", file()]);
@@ -229,7 +229,7 @@ describe("verify", () => {
     expect(findings[0]).toMatchObject({ guarantee: expect.stringMatching(/^G\d+$/), seq: expect.any(Number) });
   });
 
-  test("a file at rest is read without leaving anything beside it", async () => {
+  test("reading a file that no program has open creates no files beside it", async () => {
     const rest = join(folder, "rest.db");
     await (await openBelay({ store: rest, agent: () => {} })).close();
     const before = readdirSync(folder);
@@ -237,7 +237,7 @@ describe("verify", () => {
     expect(readdirSync(folder)).toEqual(before);
   });
 
-  test("a file that is not there, is no file, is no database, or is too new is refused with its own code", async () => {
+  test("a path that is missing, a directory, not a database, or too new is refused with its own code", async () => {
     const garbage = join(folder, "garbage.db");
     writeFileSync(garbage, "this is not a database, but it is long enough to have a header of one: ".repeat(4));
     const newer = join(folder, "newer.db");

@@ -1,4 +1,4 @@
-// The command line: finds the command, carries it out, and leaves an exit code.
+// Entry point of the command line: runs the command and exits with its code.
 import "./guard-debugger.ts";
 import { CommanderError } from "commander";
 import { toControlError } from "../core/errors.ts";
@@ -7,25 +7,25 @@ import { EXIT_CODE, EXIT_OK, EXIT_SIGNAL } from "./shared/exit-code.ts";
 import { stdoutLoss } from "./shared/stdout-errors.ts";
 import { printError } from "./shared/terminal/terminal.ts";
 
-async function main(words: readonly string[]): Promise<number> {
+async function main(args: readonly string[]): Promise<number> {
   try {
-    await runProgram(makeProgram(), words);
+    await runProgram(makeProgram(), args);
     return Number(process.exitCode ?? EXIT_OK);
   } catch (error) {
-    // Help or the version was asked for, and has been said.
+    // Help or the version was requested, and has been printed.
     if (error instanceof CommanderError) return error.exitCode;
     throw error;
   }
 }
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(stdoutLoss(error) === "hangup" ? EXIT_SIGNAL.SIGHUP : (lostWords(error) ?? EXIT_OK));
+  process.exit(stdoutLoss(error) === "hangup" ? EXIT_SIGNAL.SIGHUP : (reportLostOutput(error) ?? EXIT_OK));
 });
-// What is said beside the output is for whoever listens. Nobody has to: a run is not left because of that.
+// stderr is optional: a run continues if its reader is gone.
 process.stderr.on("error", () => {});
 
-/** Says what could not be written. Answers its exit code, or nothing if that is no error. */
-function lostWords(error: NodeJS.ErrnoException): number | undefined {
+/** Reports output that could not be written. Returns the exit code, or undefined if the loss is not an error. */
+function reportLostOutput(error: NodeJS.ErrnoException): number | undefined {
   const lost = stdoutLoss(error);
   if (typeof lost === "string") return undefined;
   printError(lost);
@@ -33,13 +33,13 @@ function lostWords(error: NodeJS.ErrnoException): number | undefined {
 }
 
 /**
- * Leaves once everything is said. Not by itself: a tool that was given up may still hold a timer or a socket. What went
- * wrong before counts more than words that were lost.
+ * Exits once stdout and stderr are flushed. It does not wait for the event loop to empty: an abandoned tool may still
+ * hold a timer or a socket. An earlier error takes precedence over lost output.
  */
 function leave(code: number): void {
   process.stdout.write("", () => {
     const { errored } = process.stdout;
-    const exit = code === EXIT_OK && errored ? (lostWords(errored) ?? code) : code;
+    const exit = code === EXIT_OK && errored ? (reportLostOutput(errored) ?? code) : code;
     process.stderr.write("", () => process.exit(exit));
   });
 }

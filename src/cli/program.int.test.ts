@@ -8,36 +8,36 @@ import { EXIT_CODE } from "./shared/exit-code.ts";
 import { exitMeanings } from "./shared/exit-help.ts";
 import { isHidden } from "./shared/usage-error.ts";
 
-// Programs are started, several in a test, and how long that takes is up to how busy the machine is.
+// Each test starts several programs, and how long that takes depends on the load of the machine.
 vi.setConfig({ testTimeout: 40_000 });
 
 const main = join(import.meta.dirname, "main.ts");
 
-/** Says where every module comes from. */
-const TELLING =
+/** A loader hook that prints the URL of every module. */
+const PRINT_MODULES =
   "data:text/javascript,import { registerHooks } from 'node:module'; registerHooks({ resolve(what, around, next) { " +
   "const found = next(what, around); process.stderr.write(found.url + '\\n'); return found; } });";
 
-/** Which modules a command has loaded. */
-function loadedBy(...words: readonly string[]): string {
-  const { stderr } = spawnSync(process.execPath, ["--import", TELLING, main, ...words], { encoding: "utf8" });
+/** The modules that a command has loaded. */
+function loadedBy(...args: readonly string[]): string {
+  const { stderr } = spawnSync(process.execPath, ["--import", PRINT_MODULES, main, ...args], { encoding: "utf8" });
   return stderr;
 }
 
-describe("what is not needed is not loaded", () => {
-  /** Everything but the command line itself and what it says errors with. */
+describe("help, version, completion and usage errors load no implementation", () => {
+  /** Every module except those of the command line itself and of its errors. */
   const HEAVY = /\/src\/(?!cli\/|core\/|ports\/|system\/)|node_modules\/(?!commander\/)/;
 
   test.each([["--help"], ["help", "cancel"], ["cancel", "--help"], ["--version"], ["completion", "bash"], ["cancle"]])(
     "by %s %s",
-    (...words) => {
-      const loaded = loadedBy(...words).split("\n");
+    (...args) => {
+      const loaded = loadedBy(...args).split("\n");
       expect(loaded.some((url) => url.includes("/src/cli/program.ts"))).toBe(true);
       expect(loaded.filter((url) => HEAVY.test(url))).toEqual([]);
     },
   );
 
-  test("and what is needed is: the test can see it", () => {
+  test("a command that opens a store loads its implementation", () => {
     expect(loadedBy("ps", "--store", main)).toMatch(HEAVY);
   });
 });
@@ -48,13 +48,13 @@ const everyCommand = (command: Command): readonly Command[] =>
 const visible = everyCommand(makeProgram()).filter((one) => !isHidden(one));
 
 describe.each(visible.map((command) => [fullName(command), command] as const))("%s", (name, command) => {
-  test("says what it does, and what each of its words means", () => {
+  test("has a description, and so has each of its options and arguments", () => {
     expect(command.description()).not.toBe("");
     for (const option of command.options) expect(option.description, option.flags).not.toBe("");
     for (const argument of command.registeredArguments) expect(argument.description, argument.name()).not.toBe("");
   });
 
-  test("has examples that it would understand", () => {
+  test("has an example whose options exist", () => {
     const example = exampleOf(command);
     expect(example.startsWith(name)).toBe(true);
     const options = new Set(command.options.flatMap(({ long, short }) => [long, short]));
@@ -64,7 +64,7 @@ describe.each(visible.map((command) => [fullName(command), command] as const))("
   });
 });
 
-test("every exit code has a meaning, each is told once", () => {
+test("every exit code is listed once in --help, with its meaning", () => {
   const codes = exitMeanings().map(([code]) => code);
   for (const code of Object.values(EXIT_CODE)) expect(codes).toContain(String(code));
   expect(new Set(codes).size).toBe(codes.length);

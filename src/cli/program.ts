@@ -1,5 +1,5 @@
-// All commands of the command line, and how their help looks. What a command does is loaded when it is asked for:
-// `belay --help` starts neither a database nor an engine.
+// All commands of the command line, and the layout of their help. The implementation of a command is loaded on demand:
+// `belay --help` loads neither the database nor the engine.
 import { type Argument, Command, type Help } from "commander";
 import { version } from "../system/version.ts";
 import { acpCommand } from "./commands/acp/acp-command.ts";
@@ -39,10 +39,10 @@ import { fullName } from "./shared/examples.ts";
 import { exitHelp } from "./shared/exit-help.ts";
 import { optionFirst, unknownCommand, usageError } from "./shared/usage-error.ts";
 
-/** In the order in which they are listed. */
+/** In the order of the help. */
 const GROUPS: Readonly<Record<string, readonly (() => Command)[]>> = {
   "Begin:": [serveCommand, runCommand, demoCommand, acpCommand, acpFrontCommand, bridgeCommand],
-  "See what goes on:": [
+  "Inspect:": [
     psCommand,
     statusCommand,
     sessionsCommand,
@@ -80,44 +80,44 @@ export function makeProgram(): Command {
   return program;
 }
 
-/** Carries out what was typed. Without a word it says what there is, and that is no error. */
-export async function runProgram(program: Command, words: readonly string[]): Promise<void> {
-  const name = words.find((word) => !word.startsWith("-"));
+/** Runs the command in `args`. Without arguments it prints the help, which is not an error. */
+export async function runProgram(program: Command, args: readonly string[]): Promise<void> {
+  const name = args.find((arg) => !arg.startsWith("-"));
   const known = program.commands.some((one) => one.name() === name || one.aliases().includes(name ?? ""));
-  const [first = ""] = words;
+  const [first = ""] = args;
   if (name !== undefined && !known) {
     throw first.startsWith("-") ? optionFirst(program, first) : unknownCommand(program, name);
   }
-  await program.parseAsync(words.length === 0 ? ["--help"] : words, { from: "user" });
+  await program.parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
 }
 
-/** The same manners for all of them, also for those within others. */
+/** Applies the same settings to a command and its subcommands. */
 function prepare(command: Command): void {
   command
     .helpCommand(false)
     .helpOption("-h, --help", command.parent === null ? "what there is; after a command, all about it" : "this")
     .exitOverride((error) => {
-      // What was asked for (help, the version) has been said; everything else was a mistake.
+      // Exit code 0: help or the version was printed. Everything else is a usage error.
       throw error.exitCode === 0 ? error : usageError(command, error);
     })
     .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
-    .configureHelp(LOOK);
+    .configureHelp(HELP_FORMAT);
   for (const one of command.commands) prepare(one);
 }
 
 const helpWidth = (): number => Math.min(process.stdout.columns || WIDTH_MAX, WIDTH_MAX);
 
-const words = (command: Command): string =>
-  [fullName(command), ...command.registeredArguments.map(argumentWord)].join(" ");
+const usageOf = (command: Command): string =>
+  [fullName(command), ...command.registeredArguments.map(argumentName)].join(" ");
 
-const argumentWord = (argument: Argument): string => {
+const argumentName = (argument: Argument): string => {
   const name = `${argument.name().toUpperCase()}${argument.variadic ? "..." : ""}`;
   return argument.required ? name : `[${name}]`;
 };
 
-const LOOK: Partial<Help> = {
-  subcommandTerm: words,
+const HELP_FORMAT: Partial<Help> = {
+  subcommandTerm: usageOf,
   commandUsage: (command) =>
-    command.commands.length > 0 ? `${fullName(command)} COMMAND [options]` : `${words(command)} [options]`,
+    command.commands.length > 0 ? `${fullName(command)} COMMAND [options]` : `${usageOf(command)} [options]`,
   argumentTerm: (argument) => argument.name().toUpperCase(),
 };

@@ -1,4 +1,4 @@
-// The demo agent in a real Belay: what its tools do is done, and what is stopped is over.
+// The demo agent in a real Belay: its tools have real effects, and stops end them.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,14 +16,14 @@ import { demoAgent } from "./demo-agent.ts";
 
 const PACE = { wordMs: 1, stepMs: 5, stubbornMs: 120 };
 
-interface Scene {
+interface DemoSession {
   readonly belay: Belay;
   readonly session: Session;
   readonly folder: string;
   readonly notices: Notice[];
 }
 
-async function scene(more: Pick<BelayOptions, "directories"> = {}): Promise<Scene> {
+async function openDemo(more: Pick<BelayOptions, "directories"> = {}): Promise<DemoSession> {
   const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
   const folder = join(above, "files");
   const notices: Notice[] = [];
@@ -41,7 +41,7 @@ async function scene(more: Pick<BelayOptions, "directories"> = {}): Promise<Scen
   return { belay, session: await belay.createSession(), folder, notices };
 }
 
-/** The first of a run's events that fits. */
+/** The first result of `pick` for the events of a run. */
 async function first<T>(run: RunHandle, pick: (event: Recorded | Delta) => T | undefined): Promise<T> {
   for await (const event of run) {
     const found = event.type === "gap" ? undefined : pick(event);
@@ -61,7 +61,7 @@ const callOf =
   (event: Recorded | Delta): `call_${string}` | undefined =>
     event.type === "call.requested" && event.name === name ? event.callId : undefined;
 
-/** The next process of a session that has begun, with everybody below it, once it has said that they are there. */
+/** The next process of a session and its descendants, once all of them have started. */
 async function spawned(session: Session): Promise<readonly Identity[]> {
   for await (const event of session.events()) {
     if (event.type !== "process.started") continue;
@@ -78,8 +78,8 @@ const sleepersBelow = (pid: number): readonly number[] =>
 
 const survivors = (tree: readonly Identity[]): readonly Identity[] => tree.filter((one) => isStill(one));
 
-test("list and read: real files, told in words, with the label of a demo", async () => {
-  const { session, folder } = await scene();
+test("list and read: the answer has the content of real files, and the label of a demo", async () => {
+  const { session, folder } = await openDemo();
   const run = session.prompt("list the files and read welcome.txt");
   const text = await run.text({ all: true });
   expect(text.startsWith("(demo)")).toBe(true);
@@ -88,8 +88,8 @@ test("list and read: real files, told in words, with the label of a demo", async
   expect(readdirSync(folder)).toEqual(["welcome.txt"]);
 });
 
-test("write: nothing is written before it is approved, nor if it is denied; the model is told by whom", async () => {
-  const { belay, session, folder } = await scene();
+test("write: the file is written only after the approval; a denied call names who denied it", async () => {
+  const { belay, session, folder } = await openDemo();
   const denied = session.prompt("write plan.txt");
   await belay.questions.deny((await asked(session)).id, { by: "bob", note: "not today" });
   expect(await denied.text()).toContain("write_file was not carried out: denied by bob: not today.");
@@ -104,8 +104,8 @@ test("write: nothing is written before it is approved, nor if it is denied; the 
   expect(settled.changes).toEqual(["plan.txt"]);
 });
 
-test("count: says how far it is; stopped, it keeps that, and its sibling goes on", async () => {
-  const { belay, session, folder } = await scene();
+test("count: reports progress; a stopped call keeps its partial result, and its sibling continues", async () => {
+  const { belay, session, folder } = await openDemo();
   const run = session.prompt("count to 9999 and count to 3");
   const endless = await first(run, (event) =>
     event.type === "progress" && JSON.stringify(event.data).includes("9999") ? event.callId : undefined,
@@ -120,8 +120,8 @@ test("count: says how far it is; stopped, it keeps that, and its sibling goes on
   expect(readFileSync(join(folder, "count-to-3.txt"), "utf8")).toBe("3\n");
 });
 
-test("G19: spawn: nobody of the tree is left when the call was stopped, though none of them listens", async () => {
-  const { belay, session } = await scene();
+test("G19: spawn: no process of the tree is left when the call was stopped, although they ignore SIGTERM", async () => {
+  const { belay, session } = await openDemo();
   const run = session.prompt("spawn");
   const tree = await spawned(session);
   const receipt = await belay.cancel(await first(run, callOf("run_command")), { reason: "enough" });
@@ -130,8 +130,8 @@ test("G19: spawn: nobody of the tree is left when the call was stopped, though n
   expect(await run.text({ all: true })).toContain("run_command was stopped by the user: enough.");
 });
 
-test("spawn: a cancel of the session ends it as well", async () => {
-  const { session } = await scene();
+test("spawn: a cancel of the session ends the process trees", async () => {
+  const { session } = await openDemo();
   const run = session.prompt("spawn and spawn");
   const tree = await spawned(session);
   await session.cancel({ waitMs: 5_000 });
@@ -139,22 +139,22 @@ test("spawn: a cancel of the session ends it as well", async () => {
   expect(survivors(tree)).toEqual([]);
 });
 
-test("build: in a session that has a directory of its own it goes on there, and not in the demo's folder", async () => {
-  const { belay, folder } = await scene({ directories: "any" });
+test("build: in a session with its own directory the command runs there, not in the demo's folder", async () => {
+  const { belay, folder } = await openDemo({ directories: "any" });
   const project = join(realpathSync(join(folder, "..")), "project");
   mkdirSync(project);
   const session = await belay.createSession({ cwd: project });
-  expect(await session.prompt("build").text()).toMatch(/start_build is done: it goes on in the background/);
+  expect(await session.prompt("build").text()).toMatch(/start_build is done: it runs in the background/);
 });
 
-test("build: the run is over, and then the build reports back by itself, once", async () => {
-  const { session } = await scene();
+test("build: after the end of its run the build reports back by itself, once", async () => {
+  const { session } = await openDemo();
   const run = session.prompt("build");
-  expect(await run.text({ all: true })).toMatch(/start_build is done: it goes on in the background as proc_\S+\.1\./);
+  expect(await run.text({ all: true })).toMatch(/start_build is done: it runs in the background as proc_\S+\.1\./);
   for await (const event of session.events()) {
     if (event.type === "turn.settled" && event.runId !== run.id) {
       expect(event.text).toMatch(
-        /^\(demo\) Nobody had to ask: proc_\S+ ended by itself with exit code 0 after [\d.]+ s\. Its last words: 40/,
+        /^\(demo\) Background report: proc_\S+ ended by itself with exit code 0 after [\d.]+ s\. Its last line: 40/,
       );
       break;
     }
@@ -162,7 +162,7 @@ test("build: the run is over, and then the build reports back by itself, once", 
   expect(await session.processes.list()).toEqual([]);
 });
 
-test("spawn: it runs nothing but its own command, whoever asks", async () => {
+test("spawn: the tool refuses every command but its own", async () => {
   const above = mkdtempSync(join(tmpdir(), "belay-demo-test-"));
   const belay = await openBelay({
     agent: demoAgent({ folder: join(above, "files"), pace: PACE }),
@@ -179,7 +179,7 @@ test("spawn: it runs nothing but its own command, whoever asks", async () => {
 });
 
 test("ask: the answer reaches the model", async () => {
-  const { belay, session } = await scene();
+  const { belay, session } = await openDemo();
   const run = session.prompt("ask me something");
   const { id, about } = await asked(session);
   expect(about).toMatchObject({ kind: "question", options: ["red", "green", "blue"] });
@@ -187,8 +187,8 @@ test("ask: the answer reaches the model", async () => {
   expect(await run.text({ all: true })).toContain('ask_colour is done: {"colour":"green"}.');
 });
 
-test("stubborn: it is given up and named, and what it says later is dropped", async () => {
-  const { session, notices } = await scene();
+test("stubborn: the call is abandoned and named, and its late result is dropped", async () => {
+  const { session, notices } = await openDemo();
   const run = session.prompt("be stubborn");
   await first(run, callOf("stubborn"));
   await run.cancel({ reason: "enough" });
@@ -196,19 +196,19 @@ test("stubborn: it is given up and named, and what it says later is dropped", as
   await expect.poll(() => notices).toMatchObject([{ type: "late", work: "stubborn" }]);
 });
 
-test("everything: all at once, a steer is heard, and one stop ends it all", async () => {
-  const { belay, session } = await scene();
+test("everything: calls run in parallel, a steer is taken in, and one stop ends them all", async () => {
+  const { belay, session } = await openDemo();
   const run = session.prompt("list and count to 2");
   await first(run, callOf("count_slowly"));
   session.prompt("read welcome.txt", { delivery: "steer" });
-  expect(await run.text({ all: true })).toMatch(/You added “read welcome\.txt”, and I heard it\. I call read_file\./);
+  expect(await run.text({ all: true })).toMatch(/You added “read welcome\.txt”, and I got it\. I call read_file\./);
   const all = session.prompt("everything");
-  const coming = spawned(session);
+  const starting = spawned(session);
   await expect.poll(async () => (await session.questions()).length).toBe(2);
   expect((await session.explain()).live?.calls.map(({ name }) => name)).toEqual(
     expect.arrayContaining(["count_slowly", "run_command", "write_file", "ask_colour"]),
   );
-  const tree = await coming;
+  const tree = await starting;
   await belay.cancel(session.id, { waitMs: 5_000 });
   expect(await all.outcome).toMatchObject({ kind: "cancelled" });
   expect(await session.questions()).toEqual([]);

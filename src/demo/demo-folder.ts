@@ -1,4 +1,4 @@
-// The one folder the demo's tools work in. Its files have plain names, so that nothing leads out of it.
+// The folder of the demo's tools. Its files have plain names, so that no path leads out of it.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -10,7 +10,7 @@ export class DemoFolder {
   readonly path: string;
   #made: Promise<void> | undefined = undefined;
 
-  /** It is made when it is first used. Whoever names it also removes it. */
+  /** The folder is created on first use. The caller removes it. */
   constructor(path: string) {
     this.path = path;
   }

@@ -16,13 +16,13 @@ const user = (...texts: readonly string[]): LanguageModelV4Message => ({
 const plan = (...prompt: LanguageModelV4Prompt) => planFor(unansweredInput(prompt));
 const callsFor = (text: string): readonly string[] => plan(user(text)).calls.map(({ name }) => name);
 
-/** A conversation in which the run's one call has ended like this. */
-function told(result: object, ...more: readonly Message[]): string {
+/** The answer of the model after a call with this result. */
+function answerTo(result: object, ...more: readonly Message[]): string {
   const call = { callId: "call_1.1", name: "count_slowly", input: { to: 3 } } as const;
   const messages: readonly Message[] = [
     { role: "user", runId: "run_1", text: "count to 3" },
     { role: "assistant", runId: "run_1", turnId: "turn_1.1", text: "…", calls: [call], finish: { kind: "calls" } },
-    // Whatever an outcome can be, said by the test.
+    // Any outcome, given by the test.
     { role: "tool", runId: "run_1", results: [{ ...call, ...result } as never] },
     ...more,
   ];
@@ -30,7 +30,7 @@ function told(result: object, ...more: readonly Message[]): string {
 }
 
 describe("a stream", () => {
-  test("comes word by word, at its pace, with thoughts before and calls after", async () => {
+  test("has one word per interval, with reasoning before and calls after", async () => {
     const clock = manualClock();
     const { stream } = await demoModel({ clock, pace: { wordMs: 10 } }).doStream({ prompt: [user("list")] });
     const parts: LanguageModelV4StreamPart[] = [];
@@ -72,14 +72,14 @@ describe("a stream", () => {
     else expect(await next).toEqual({ done: true, value: undefined });
   });
 
-  test("that was aborted before it began says nothing", async () => {
+  test("that was aborted before its start sends no text", async () => {
     const abortSignal = AbortSignal.abort(new Error("stop"));
     const { stream } = await demoModel({ clock: manualClock() }).doStream({ prompt: [user("hello")], abortSignal });
     await expect(stream.getReader().read()).rejects.toThrow("stop");
   });
 });
 
-describe("words", () => {
+describe("keywords", () => {
   test.each([
     ["list the files", ["list_files"]],
     ["Read it", ["read_file"]],
@@ -99,7 +99,7 @@ describe("words", () => {
     expect(callsFor(text)).toEqual(names);
   });
 
-  test("what is named is used", () => {
+  test("names and numbers in the prompt are used as arguments", () => {
     expect(plan(user("read plan.md, write a.txt and count to 12")).calls.map(({ input }) => input)).toMatchObject([
       { name: "plan.md" },
       { name: "a.txt" },
@@ -107,20 +107,20 @@ describe("words", () => {
     ]);
   });
 
-  test("anything else is answered with what can be tried, and with the label of a demo", () => {
+  test("any other prompt is answered with a list of keywords, and with the label of a demo", () => {
     const { text } = plan(user("good morning"));
     expect(text.startsWith(DEMO_LABEL)).toBe(true);
     for (const word of ["list", "write", "count", "spawn", "build", "ask", "stubborn", "everything"])
       expect(text).toContain(word);
   });
 
-  test("calls are numbered through the session, so that no name is used twice", () => {
-    const asked = { type: "tool-call", toolCallId: "demo_1", toolName: "list_files", input: {} } as const;
-    expect(unansweredInput([user("list"), { role: "assistant", content: [asked] }, user("list")]).callsBefore).toBe(1);
+  test("call ids are unique in the session", () => {
+    const call = { type: "tool-call", toolCallId: "demo_1", toolName: "list_files", input: {} } as const;
+    expect(unansweredInput([user("list"), { role: "assistant", content: [call] }, user("list")]).callsBefore).toBe(1);
   });
 });
 
-describe("what it says of what it hears", () => {
+describe("the answer to results and notes", () => {
   const cancelled = { kind: "cancelled", reason: { kind: "user", by: "alice", note: "too slow" } } as const;
   const reminder = { kind: "reminder", text: "The call of count_slowly was stopped by alice." } as const;
 
@@ -130,27 +130,27 @@ describe("what it says of what it hears", () => {
       { outcome: cancelled, result: { counted: 1 }, changes: ["a.txt", "b.txt"] },
       'stopped by alice: too slow. All I have of it: {"counted":1}. It had changed a.txt and b.txt.',
     ],
-    [{ outcome: { ...cancelled, abandoned: ["count_slowly"] } }, "It did not listen, and may still be going on."],
+    [{ outcome: { ...cancelled, abandoned: ["count_slowly"] } }, "It ignored the stop, and may still be running."],
     [
       { outcome: { kind: "failed", code: "denied", message: "Not carried out: denied by bob: not today" } },
       "count_slowly was not carried out: denied by bob: not today.",
     ],
     [{ outcome: { kind: "failed", code: "error", message: "no disk" } }, "count_slowly did not work: no disk."],
     [{ outcome: { kind: "lost" } }, "LOST"],
-  ])("%j", (result, said) => {
-    expect(told(result)).toContain(said);
+  ])("%j", (result, text) => {
+    expect(answerTo(result)).toContain(text);
   });
 
-  test("reminders and what people add are acknowledged, and what they add is done", () => {
+  test("acknowledges reminders and added texts, and carries the latter out", () => {
     const result = { outcome: cancelled };
     const note: Message = { role: "note", runId: "run_1", item: reminder };
     const steer: Message = { role: "user", runId: "run_1", text: "list the files" };
-    expect(told(result, note, steer)).toMatch(
+    expect(answerTo(result, note, steer)).toMatch(
       /reminded not to repeat.*You added “list the files”.*I call list_files\./,
     );
   });
 
-  test("what has ended in the background is told, and nobody is offered a list of words for it", () => {
+  test("reports a background process that has ended, without a list of keywords", () => {
     const item = feedbackItem(
       { phase: "running", id: "proc_1.1", owner: "ses_1", feedback: "wake", title: "make (all)" },
       {
@@ -164,7 +164,7 @@ describe("what it says of what it hears", () => {
       { role: "note", runId: "run_1", item },
     ]);
     expect(planFor(unansweredInput(woken)).text).toBe(
-      "(demo) Nobody had to ask: proc_1.1 ended by itself with exit code 2 after 1.5 s. Its last words: and so.",
+      "(demo) Background report: proc_1.1 ended by itself with exit code 2 after 1.5 s. Its last line: and so.",
     );
     const odd = providerPrompt([
       { role: "user", runId: "run_1", text: "Something has ended." },
@@ -173,13 +173,13 @@ describe("what it says of what it hears", () => {
     expect(planFor(unansweredInput(odd)).text).toBe("(demo) I was told: The mail was sent.");
   });
 
-  test("what was withdrawn is not asked for any more, and what else was said is", () => {
+  test("ignores a withdrawn text, and carries out the others", () => {
     const note = "<note>The request before, which you had not begun to answer, was stopped by the user.</note>";
     expect(plan(user("spawn", note, "list")).calls).toEqual([{ name: "list_files", input: {} }]);
     expect(plan(user("list", "spawn", note)).calls).toEqual([{ name: "list_files", input: {} }]);
   });
 
-  test("what an earlier run was stopped in is known, and not taken for news", () => {
+  test("mentions that its last answer was stopped, and does not carry it out again", () => {
     const messages: readonly Message[] = [
       { role: "user", runId: "run_1", text: "count" },
       {

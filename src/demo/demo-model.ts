@@ -1,8 +1,8 @@
-// A model that is a script: it streams, thinks aloud and asks for calls as models do, without a key or a network.
+// A scripted model: it streams text and reasoning and requests calls, without a key or a network.
 //
 // Invariants
 // 1. An abort ends its stream in the same tick, and leaves no timer behind.
-// 2. The same conversation gets the same answer.
+// 2. Deterministic: the same conversation gets the same answer.
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -27,30 +27,30 @@ export function demoModel({ clock, pace = DEMO_PACE }: DemoModelOptions): Langua
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error("The demo model only streams: use doStream.")),
     doStream: async ({ prompt, abortSignal }: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> => {
-      const told = unansweredInput(prompt);
-      const parts = partsOf(planFor(told), told.callsBefore);
-      return { stream: spoken(parts, { clock, wordMs: pace.wordMs, signal: abortSignal ?? NEVER }) };
+      const input = unansweredInput(prompt);
+      const parts = partsOf(planFor(input), input.callsBefore);
+      return { stream: streamOf(parts, { clock, wordMs: pace.wordMs, signal: abortSignal ?? NEVER }) };
     },
   };
 }
 
 const NEVER = new AbortController().signal;
 
-interface Speaking {
+interface StreamOptions {
   readonly clock: Clock;
   readonly wordMs: number;
   readonly signal: AbortSignal;
 }
 
-/** A word at a time, as somebody reads it. */
-function spoken(
+/** Streams one word at a time, as fast as it is read. */
+function streamOf(
   parts: Iterator<LanguageModelV4StreamPart>,
-  { clock, wordMs, signal }: Speaking,
+  { clock, wordMs, signal }: StreamOptions,
 ): ReadableStream<LanguageModelV4StreamPart> {
-  let dispose = (): void => {};
+  let cancelTimer = (): void => {};
   let stop = (): void => {};
   const over = (): void => {
-    dispose();
+    cancelTimer();
     signal.removeEventListener("abort", stop);
   };
   return new ReadableStream<LanguageModelV4StreamPart>(
@@ -71,7 +71,7 @@ function spoken(
         }
         if (!isWord(value)) return controller.enqueue(value);
         return new Promise<void>((resolve) => {
-          dispose = clock.after(wordMs, () => {
+          cancelTimer = clock.after(wordMs, () => {
             controller.enqueue(value);
             resolve();
           });
@@ -79,7 +79,7 @@ function spoken(
       },
       cancel: over,
     },
-    // Nothing is said ahead of whoever listens.
+    // Backpressure: no word is produced before it is read.
     { highWaterMark: 0 },
   );
 }
@@ -114,12 +114,12 @@ function* callParts({ name, input }: PlannedCall, id: string): Generator<Languag
 
 const wordsOf = (text: string): readonly string[] => text.split(/(?<=\s)/);
 
-/** A script has no tokens, so words are counted; it is not paid for what it hears. */
+/** A script has no tokens, so output words are counted; input is free. */
 function usageOf(thought: string, text: string): Extract<LanguageModelV4StreamPart, { type: "finish" }>["usage"] {
   const reasoning = wordsOf(thought).length;
-  const said = wordsOf(text).length;
+  const words = wordsOf(text).length;
   return {
     inputTokens: { total: 0, noCache: 0, cacheRead: undefined, cacheWrite: undefined },
-    outputTokens: { total: reasoning + said, text: said, reasoning },
+    outputTokens: { total: reasoning + words, text: words, reasoning },
   };
 }

@@ -1,4 +1,4 @@
-// The demo's tools. They really do what they say, in a folder of their own.
+// The demo's tools. They are real, and work in the demo's own folder.
 import { type Tool, tool } from "../agent/tools/tool.ts";
 import type { PlainSchema } from "../agent/tools/tool-schema.ts";
 import type { Json } from "../core/model/prompt.ts";
@@ -14,7 +14,7 @@ export interface DemoToolsOptions {
 
 const COUNT_MAX = 9_999;
 
-/** How long the build takes: so long that the run which has started it is over by then. */
+/** How long the build takes: longer than the run that starts it. */
 const BUILD_STEPS = 8;
 
 export function demoTools({ folder, pace }: DemoToolsOptions): Readonly<Record<string, Tool>> {
@@ -31,11 +31,11 @@ export function demoTools({ folder, pace }: DemoToolsOptions): Readonly<Record<s
       },
     }),
     stubborn: tool({
-      description: "Demo: a tool that does not listen when it is asked to stop.",
+      description: "Demo: a tool that ignores the request to stop.",
       input: fields({}),
       execute: async (_, { clock }) => {
         await pause(clock, pace.stubbornMs, new AbortController().signal);
-        return "done, whether anybody wanted it or not";
+        return "done, although it was stopped";
       },
     }),
   };
@@ -44,31 +44,31 @@ export function demoTools({ folder, pace }: DemoToolsOptions): Readonly<Record<s
 function processTools(folder: DemoFolder, stepMs: number): Readonly<Record<string, Tool>> {
   return {
     run_command: tool({
-      description: "Demo: runs a command that sleeps for minutes, and does not listen when it is asked to end.",
-      // The only one it runs: whoever can prompt the demo must not be able to run anything else.
+      description: "Demo: runs a command that sleeps for minutes and ignores SIGTERM.",
+      // The only command it runs: a prompt must not be able to run any other.
       input: fields({ command: "string" }),
       execute: async ({ command }, { processes, cwd }) => {
         if (command !== SLEEPER) throw new Error(`The demo runs only this command: ${SLEEPER}`);
         await folder.make();
         const ran = await processes.run(command, placeIn(folder, cwd));
-        return ran.kind === "ended" ? howItEnded(ran) : `It goes on in the background as ${ran.process.id}.`;
+        return ran.kind === "ended" ? howItEnded(ran) : `It continues in the background as ${ran.process.id}.`;
       },
     }),
     start_build: tool({
-      description: "Demo: starts something in the background that takes its time, and reports back by itself.",
+      description: "Demo: starts a background process that takes a while, and reports back by itself.",
       input: fields({}),
       execute: async (_, { processes, cwd }) => {
         await folder.make();
         const seconds = ((BUILD_STEPS * stepMs) / 1_000).toFixed(2);
         const command = `echo building; sleep ${seconds}; echo 40 of 40 files are built`;
         const { id } = await processes.start(command, { ...placeIn(folder, cwd), feedback: "wake" });
-        return `it goes on in the background as ${id}`;
+        return `it runs in the background as ${id}`;
       },
     }),
   };
 }
 
-/** In the demo's folder; but the commands of a session that has a directory of its own begin there, or not at all. */
+/** Commands run in the demo's folder, but those of a session with its own directory must run there. */
 const placeIn = ({ path }: DemoFolder, own: string | undefined): { readonly cwd?: string } =>
   own === undefined ? { cwd: path } : {};
 
@@ -92,7 +92,7 @@ function fileTools(folder: DemoFolder): Readonly<Record<string, Tool>> {
       execute: ({ name }) => folder.read(name),
     }),
     write_file: tool({
-      description: "Demo: writes a file into the demo's folder. People are asked first.",
+      description: "Demo: writes a file into the demo's folder. Needs an approval.",
       input: fields({ name: "string", text: "string" }),
       approval: { note: "It writes into the demo's own folder, which is removed with the demo." },
       execute: async ({ name, text }, { changed }) => {
@@ -104,10 +104,10 @@ function fileTools(folder: DemoFolder): Readonly<Record<string, Tool>> {
   };
 }
 
-/** Counting again from the start does no harm, so a crash may repeat it. */
+/** Idempotent: after a crash, counting can start again. */
 function countSlowly(folder: DemoFolder, stepMs: number): Tool {
   return tool({
-    description: "Demo: counts slowly, and writes down how far it is.",
+    description: "Demo: counts slowly, and writes its progress to a file.",
     input: fields({ to: "number" }),
     idempotent: true,
     execute: async ({ to }, { clock, signal, progress, partial, changed }) => {
@@ -131,7 +131,7 @@ interface Kinds {
   readonly number: number;
 }
 
-/** An object with these fields, and nothing else. By hand: the demo brings no library along. */
+/** The schema of an object with exactly these fields. Written by hand, so that the demo needs no library. */
 function fields<F extends Readonly<Record<string, keyof Kinds>>>(
   kinds: F,
 ): PlainSchema<{ readonly [N in keyof F]: Kinds[F[N]] }> {
@@ -147,7 +147,7 @@ function fields<F extends Readonly<Record<string, keyof Kinds>>>(
       const given: Readonly<Record<string, unknown>> = typeof input === "object" && input !== null ? { ...input } : {};
       const wrong = names.find((name) => typeof given[name] !== kinds[name]);
       if (wrong !== undefined) throw new Error(`${wrong} is a ${kinds[wrong]}`);
-      // Each field was checked in the lines above; that they are all of them is beyond what the compiler follows.
+      // Each field was checked above, which the compiler cannot follow.
       return given as { readonly [N in keyof F]: Kinds[F[N]] };
     },
   };

@@ -1,27 +1,27 @@
-// How the demo spends its time, and a wait that a stop ends.
+// The speed of the demo, and a pause that an abort ends.
 import type { Clock } from "../ports/clock.ts";
 
 export interface DemoPace {
-  /** Between two words of an answer. */
+  /** The pause between two words of an answer. */
   readonly wordMs: number;
-  /** What one step of a slow tool takes. */
+  /** The duration of one step of a slow tool. */
   readonly stepMs: number;
-  /** How long the tool that does not listen goes on, whatever it is told. */
+  /** How long the tool that ignores the abort signal runs. */
   readonly stubbornMs: number;
 }
 
-/** Slow enough to press a button in the middle of anything. */
+/** Slow enough to stop anything in the middle. */
 export const DEMO_PACE: DemoPace = { wordMs: 40, stepMs: 700, stubbornMs: 6_000 };
 
-/** Time passes. Rejects with the signal's reason in the tick in which it aborts, and leaves no timer behind. */
+/** Waits. Rejects with the signal's reason in the tick in which it aborts, and leaves no timer behind. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const stopped = (): void => {
-      dispose();
+      cancelTimer();
       reject(signal.reason);
     };
-    const dispose = clock.after(ms, () => {
+    const cancelTimer = clock.after(ms, () => {
       signal.removeEventListener("abort", stopped);
       resolve();
     });

@@ -1,12 +1,12 @@
-// What the demo model says and does next. Pure: a script, so that it needs no key, and is the same every time.
+// The answers of the demo model. A pure script, so that it needs no key and is deterministic.
 import type { Json } from "../core/model/prompt.ts";
 import type { UnansweredInput, UnansweredNote, UnansweredResult } from "./unanswered-input.ts";
 
-/** Said once in every run: nobody shall take the script for a model. */
+/** Included in every run, so that the script is not mistaken for a model. */
 export const DEMO_LABEL = "(demo)";
 
 export interface ScriptPlan {
-  /** What it thinks aloud before it speaks. */
+  /** The reasoning before the text. */
   readonly thought: string | undefined;
   readonly text: string;
   readonly calls: readonly PlannedCall[];
@@ -18,8 +18,8 @@ export interface PlannedCall {
 }
 
 /**
- * Stands in for whatever a program of somebody else would do: a shell and its children that ignore SIGTERM, one of them
- * in a session of its own, out of reach for whoever signals the group. They go on for as long as they are let.
+ * A process tree that is hard to stop: a shell and its children that ignore SIGTERM, one of them in its own session,
+ * where a signal to the group does not reach it. They run until they are killed.
  */
 export const SLEEPER = [
   "trap '' TERM INT HUP",
@@ -27,15 +27,15 @@ export const SLEEPER = [
   "echo a shell and its children are asleep; wait",
 ].join("\n");
 
-interface Word {
-  /** What it is called in the list of things to try. */
+interface Keyword {
+  /** Its name in the list of things to try. */
   readonly name: string;
   readonly does: string;
   readonly pattern: RegExp;
   readonly call: (found: string | undefined) => PlannedCall;
 }
 
-const WORDS: readonly Word[] = [
+const KEYWORDS: readonly Keyword[] = [
   {
     ...{ name: "list", does: "lists the files of its folder", pattern: /\blist\b/gi },
     call: () => ({ name: "list_files", input: {} }),
@@ -54,7 +54,7 @@ const WORDS: readonly Word[] = [
     call: (to = "10") => ({ name: "count_slowly", input: { to: Number(to) } }),
   },
   {
-    ...{ name: "spawn", does: "runs a command that does not listen", pattern: /\b(?:spawn|sleep)/gi },
+    ...{ name: "spawn", does: "runs a command that ignores SIGTERM", pattern: /\b(?:spawn|sleep)/gi },
     call: () => ({ name: "run_command", input: { command: SLEEPER } }),
   },
   {
@@ -66,24 +66,24 @@ const WORDS: readonly Word[] = [
     call: () => ({ name: "ask_colour", input: {} }),
   },
   {
-    ...{ name: "stubborn", does: "calls a tool that does not listen", pattern: /\bstubborn/gi },
+    ...{ name: "stubborn", does: "calls a tool that ignores the stop", pattern: /\bstubborn/gi },
     call: () => ({ name: "stubborn", input: {} }),
   },
 ];
 
-/** All but the one that does not listen: that is for those who want to see it. */
+/** All but `stubborn`, which is slow to stop. */
 const EVERYTHING = "list, count, spawn, write, ask";
 
-export function planFor(heard: UnansweredInput): ScriptPlan {
-  return heard.results.length === 0 ? answer(heard) : goOn(heard);
+export function planFor(input: UnansweredInput): ScriptPlan {
+  return input.results.length === 0 ? answer(input) : continueAfterCalls(input);
 }
 
-/** The first answer to something that people ask for. */
-function answer({ said: [request = "", ...added], notes }: UnansweredInput): ScriptPlan {
+/** The first answer to a prompt. */
+function answer({ texts: [request = "", ...added], notes }: UnansweredInput): ScriptPlan {
   const calls = callsFor([request, ...added].join("\n"));
   const text = [DEMO_LABEL, ...noted(notes), ...added.map(acknowledged)];
   if (calls.length === 0) {
-    // Nobody has said anything: something in the background has ended, and that is what there is to talk about.
+    // A run without a prompt reports a background process that has ended.
     const woken = notes.some(({ kind }) => kind === "result");
     return { thought: undefined, text: [...text, ...(woken ? [] : friendly(request))].join(" "), calls };
   }
@@ -95,23 +95,23 @@ function answer({ said: [request = "", ...added], notes }: UnansweredInput): Scr
   };
 }
 
-/** After its calls: what came of them, and what people have said meanwhile. */
-function goOn({ results, said, notes }: UnansweredInput): ScriptPlan {
-  const calls = callsFor(said.join("\n"));
-  const text = [...results.map(sentence), ...noted(notes), ...said.map(acknowledged)];
+/** The answer after its calls: their results, and what users have added meanwhile. */
+function continueAfterCalls({ results, texts, notes }: UnansweredInput): ScriptPlan {
+  const calls = callsFor(texts.join("\n"));
+  const text = [...results.map(sentence), ...noted(notes), ...texts.map(acknowledged)];
   const thought = "Let me see what came of it.";
   if (calls.length === 0) return { thought, text: text.join(" "), calls };
   return { thought, text: line([...text, `I call ${joined(calls.map(({ name }) => name))}.`]), calls };
 }
 
-/** With an end: the run goes on talking after its calls, and what its turns have said is read in one piece. */
+/** Ends with a newline: the run has more text after its calls, and the texts of its turns are printed together. */
 const line = (sentences: readonly string[]): string => `${sentences.join(" ")}\n`;
 
-/** Each word it knows leads to a call, in the order in which they were said. */
-function callsFor(said: string): readonly PlannedCall[] {
-  const words = /\beverything\b/i.test(said) ? EVERYTHING : said;
-  return WORDS.flatMap(({ pattern, call }) =>
-    [...words.matchAll(pattern)].map((match) => ({ at: match.index, call: call(match[1]) })),
+/** One call for each keyword, in the order of the text. */
+function callsFor(text: string): readonly PlannedCall[] {
+  const searched = /\beverything\b/i.test(text) ? EVERYTHING : text;
+  return KEYWORDS.flatMap(({ pattern, call }) =>
+    [...searched.matchAll(pattern)].map((match) => ({ at: match.index, call: call(match[1]) })),
   )
     .toSorted((one, other) => one.at - other.at)
     .map(({ call }) => call);
@@ -119,8 +119,8 @@ function callsFor(said: string): readonly PlannedCall[] {
 
 function friendly(request: string): readonly string[] {
   return [
-    `You said ${quoted(request)}. I am a script and no model, so I know only a few words. Try one of these, or several`,
-    `at once, and stop whatever you like: ${WORDS.map(({ name, does }) => `${name} (${does})`).join("; ")};`,
+    `You said ${quoted(request)}. I am a script, not a model, so I know only a few words. Try one of these, or several`,
+    `at once, and stop whatever you like: ${KEYWORDS.map(({ name, does }) => `${name} (${does})`).join("; ")};`,
     "everything (most of them, all at once).",
   ];
 }
@@ -140,21 +140,21 @@ function sentence({ name, output }: UnansweredResult): string {
   }
 }
 
-/** By whom, and why: the rest of what a model is told is for models that need telling. */
+/** By whom and why a call was denied, without the advice for real models. */
 function denial(reason = ""): string {
   const why = short(reason.replace(/^(DENIED\W+)?(Not carried out\W+)?/, "").replace(/\n.*$/s, ""));
   return why === "" ? "" : `: ${why}`;
 }
 
-/** What a model is told of a call that somebody stopped, said back: by whom, why, and what there is of it. */
-function stopped(name: string, told: string): string | undefined {
-  const by = /^STOPPED by ([\s\S]*?)\. It did not fail/.exec(told)?.[1];
+/** Summarises the result of a stopped call: by whom, why, and its partial output. Undefined: it was not stopped. */
+function stopped(name: string, result: string): string | undefined {
+  const by = /^STOPPED by ([\s\S]*?)\. It did not fail/.exec(result)?.[1];
   if (by === undefined) return undefined;
-  const changed = /^It is known to have changed:\n((?:- .*\n?)+)/m.exec(told)?.[1];
-  const output = /^What there was of its output:\n([\s\S]*)$/m.exec(told)?.[1];
+  const changed = /^It is known to have changed:\n((?:- .*\n?)+)/m.exec(result)?.[1];
+  const output = /^What there was of its output:\n([\s\S]*)$/m.exec(result)?.[1];
   return [
     `${name} was stopped by ${short(by)}.`,
-    ...(told.includes("may still be going on") ? ["It did not listen, and may still be going on."] : []),
+    ...(result.includes("may still be going on") ? ["It ignored the stop, and may still be running."] : []),
     ...(output === undefined ? [] : [`All I have of it: ${short(output)}.`]),
     ...(changed === undefined ? [] : [`It had changed ${joined(changed.trim().split("\n").map(item))}.`]),
   ].join(" ");
@@ -162,7 +162,7 @@ function stopped(name: string, told: string): string | undefined {
 
 const item = (line: string): string => line.replace(/^- /, "");
 
-/** What is heard twice is said once. */
+/** Remarks on the notes, without repetitions. */
 const noted = (notes: readonly UnansweredNote[]): readonly string[] => [...new Set(notes.map(remark))];
 
 function remark({ kind, text }: UnansweredNote): string {
@@ -172,7 +172,7 @@ function remark({ kind, text }: UnansweredNote): string {
     case "result":
       return reported(text);
     case "withdrawn":
-      return "I know that something I had not begun is not wanted any more.";
+      return "I know that a request I had not begun was withdrawn.";
     case "cut":
       return `I know: ${withoutStop(text.replace(/^Your previous/, "my last"))}.`;
     case "other":
@@ -180,12 +180,12 @@ function remark({ kind, text }: UnansweredNote): string {
   }
 }
 
-/** What a model is told of a background process, said back: which it was, how it ended, and its last words. */
-function reported(told: string): string {
-  const [, id, how, said] = RESULT.exec(told) ?? [];
-  if (id === undefined || how === undefined) return `I was told: ${short(told)}.`;
-  const last = said?.trimEnd().split("\n").at(-1) ?? "";
-  return `Nobody had to ask: ${id} ${how}.${last === "" ? "" : ` Its last words: ${short(last)}.`}`;
+/** Summarises the note about a background process: its id, how it ended, and its last line of output. */
+function reported(note: string): string {
+  const [, id, how, output] = RESULT.exec(note) ?? [];
+  if (id === undefined || how === undefined) return `I was told: ${short(note)}.`;
+  const last = output?.trimEnd().split("\n").at(-1) ?? "";
+  return `Background report: ${id} ${how}.${last === "" ? "" : ` Its last line: ${short(last)}.`}`;
 }
 
 const RESULT = new RegExp(
@@ -197,16 +197,16 @@ const RESULT = new RegExp(
     .join(""),
 );
 
-const acknowledged = (said: string): string => `You added ${quoted(said)}, and I heard it.`;
+const acknowledged = (text: string): string => `You added ${quoted(text)}, and I got it.`;
 
-const quoted = (said: string): string => `“${short(said)}”`;
+const quoted = (text: string): string => `“${short(text)}”`;
 
-/** Longer than this is not said back: the demo is about stopping, not about reading aloud. */
+/** Quoted texts are cut to this length. */
 const SHORT_CHARS_MAX = 160;
 
 const short = (text: string): string => {
-  const said = withoutStop(text.replaceAll(/\s+/g, " "));
-  return said.length > SHORT_CHARS_MAX ? `${said.slice(0, SHORT_CHARS_MAX)}…` : said;
+  const line = withoutStop(text.replaceAll(/\s+/g, " "));
+  return line.length > SHORT_CHARS_MAX ? `${line.slice(0, SHORT_CHARS_MAX)}…` : line;
 };
 
 const withoutStop = (text: string): string => text.trim().replace(/\.$/, "");

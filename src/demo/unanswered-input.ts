@@ -1,13 +1,13 @@
-// What a request tells the demo model that it has not answered yet: results of its calls, words of people, notes.
+// Extracts from a request what the demo model has not answered yet: results of its calls, texts of users, and notes.
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 
 export interface UnansweredInput {
-  /** Results of the calls it has just asked for. None: it is asked something new. */
+  /** Results of the calls that it requested last. Empty: a new prompt. */
   readonly results: readonly UnansweredResult[];
-  /** What people have said, oldest first: the request, or what they add to it. */
-  readonly said: readonly string[];
+  /** Texts of users, oldest first: the prompt, or additions to it. */
+  readonly texts: readonly string[];
   readonly notes: readonly UnansweredNote[];
-  /** How many calls were asked for before, in the whole session: the next one has a number of its own. */
+  /** How many calls the session has had, so that the next id is unique. */
   readonly callsBefore: number;
 }
 
@@ -18,34 +18,34 @@ export interface UnansweredResult {
 
 export interface UnansweredNote {
   /**
-   * `cut`: an earlier answer did not come to its end. `withdrawn`: what was said before it is not wanted any more.
-   * `result`: of something that went on in the background.
+   * `cut`: an earlier answer is incomplete. `withdrawn`: the text before it was withdrawn. `result`: of a background
+   * process.
    */
   readonly kind: "reminder" | "result" | "cut" | "withdrawn" | "other";
   readonly text: string;
 }
 
-type Piece = { readonly said: string } | { readonly note: UnansweredNote };
+type Piece = { readonly text: string } | { readonly note: UnansweredNote };
 
 export function unansweredInput(prompt: LanguageModelV4Prompt): UnansweredInput {
   const last = prompt.findLastIndex(({ role }) => role === "assistant");
   const since = prompt.slice(last + 1);
   const notes: UnansweredNote[] = [];
   let results = since.flatMap(resultsOf);
-  let said: readonly string[] = [];
+  let texts: readonly string[] = [];
   for (const piece of since.flatMap((message) => (message.role === "user" ? message.content.map(pieceOf) : []))) {
-    if ("said" in piece) {
-      said = [...said, piece.said];
+    if ("text" in piece) {
+      texts = [...texts, piece.text];
       continue;
     }
     notes.push(piece.note);
-    // What was cut off is over, with all that it was about; what was withdrawn is the one thing said before.
-    if (piece.note.kind === "withdrawn") said = said.slice(0, -1);
+    // A withdrawal applies to the text before it; a cut answer ends everything before it.
+    if (piece.note.kind === "withdrawn") texts = texts.slice(0, -1);
     if (piece.note.kind !== "cut") continue;
     results = [];
-    said = [];
+    texts = [];
   }
-  return { results, said, notes, callsBefore: prompt.flatMap(callsOf).length };
+  return { results, texts, notes, callsBefore: prompt.flatMap(callsOf).length };
 }
 
 type Message = LanguageModelV4Prompt[number];
@@ -63,9 +63,9 @@ const callsOf = (message: Message): readonly object[] =>
 const NOTE = /^<note(?: kind="(\w+)")?>([\s\S]*)<\/note>$/;
 
 function pieceOf(part: Extract<Message, { role: "user" }>["content"][number]): Piece {
-  if (part.type !== "text") return { said: "" };
+  if (part.type !== "text") return { text: "" };
   const [, kind, text] = NOTE.exec(part.text) ?? [];
-  if (text === undefined) return { said: part.text };
+  if (text === undefined) return { text: part.text };
   if (kind === "reminder" || kind === "result") return { note: { kind, text } };
   if (kind === undefined && text.startsWith("Your previous answer")) return { note: { kind: "cut", text } };
   if (kind === undefined && text.startsWith("The request before")) return { note: { kind: "withdrawn", text } };

@@ -74,7 +74,7 @@ test("what waits is cancelled before what it waits for: none begins because the 
   const answered = async (): Promise<void> => {};
   const end = new EditorDisconnect({ policy: "cancel", kept: "", answered, log, clock: manualClock() });
   const runs = [run("ses_1", "live"), run("ses_1", "next"), run("ses_2", "other"), run("ses_1", "last")];
-  await end.come({ runs, settled: async () => {} });
+  await end.handle({ runs, settled: async () => {} });
   expect(order.indexOf("asked live")).toBeGreaterThan(order.indexOf("last"));
   expect(order.indexOf("asked live")).toBeGreaterThan(order.indexOf("next"));
   expect(order).toContain("other");
@@ -87,7 +87,7 @@ test("keep: a prompt that is on its way to the server is accepted before the pro
   const log = { info: () => {}, warn: () => {} };
   const end = new EditorDisconnect({ policy: "keep", kept: "", answered: async () => {}, log, clock });
   let left = false;
-  const coming = end.come({ runs: [run], settled: async () => {} }).then(() => {
+  const coming = end.handle({ runs: [run], settled: async () => {} }).then(() => {
     left = true;
   });
   await clock.advance(1_000);
@@ -102,7 +102,7 @@ test("keep: a server that does not answer is waited for no longer than there is 
   const clock = manualClock();
   const log = { info: () => {}, warn: () => {} };
   const end = new EditorDisconnect({ policy: "keep", kept: "", answered: async () => {}, log, clock });
-  const coming = end.come({ runs: [run], settled: async () => {} });
+  const coming = end.handle({ runs: [run], settled: async () => {} });
   await clock.advance(EXIT_MS_MAX);
   await coming;
 });

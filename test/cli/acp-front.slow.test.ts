@@ -1,17 +1,17 @@
-// `belay acp-front` as an editor starts it, before an agent that knows nothing of it: another `belay acp`.
+// `belay acp-front` as an editor starts it. The external agent is another `belay acp`.
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_CODE } from "../../src/cli/shared/exit-code.ts";
 import { AGENT, MAIN, Shell } from "../fixtures/shell.ts";
 import { Editor } from "./editor.ts";
 
-const FOREIGN = [process.execPath, MAIN, "acp", "--agent", AGENT] as const;
-const FRONT = ["acp-front", "--", ...FOREIGN] as const;
+const EXTERNAL = [process.execPath, MAIN, "acp", "--agent", AGENT] as const;
+const FRONT = ["acp-front", "--", ...EXTERNAL] as const;
 
 const homeOf = (editor: Editor): Promise<string> => editor.program.sees(/belay ps --home (\S+?)["\s]/);
 
 describe("belay acp-front", { timeout: 60_000 }, () => {
-  test("what the other agent says is told, and its runs are Belay's", async () => {
+  test("the editor gets the text of the external agent, whose runs are recorded by Belay", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, ...FRONT);
     const session = await editor.newSession(shell.home);
@@ -24,7 +24,7 @@ describe("belay acp-front", { timeout: 60_000 }, () => {
     expect(await editor.hangUp()).toBe(0);
   });
 
-  test("the other agent gets its keys, which Belay keeps from everybody else, and nothing of Belay's own", async () => {
+  test("the external agent gets the provider keys, and no variable of Belay", async () => {
     const shell = new Shell({ OPENAI_API_KEY: "key-of-the-agent" });
     const editor = await Editor.open(shell, ...FRONT);
     const session = await editor.newSession(shell.home);
@@ -34,7 +34,7 @@ describe("belay acp-front", { timeout: 60_000 }, () => {
     expect(editor.program.err).not.toContain("key-of-the-agent");
   });
 
-  test("a cancel from another shell ends what the other agent does, and the session goes on", async () => {
+  test("a cancel from another shell ends the external agent's run, and the session can continue", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, ...FRONT);
     const session = await editor.newSession(shell.home);
@@ -48,7 +48,7 @@ describe("belay acp-front", { timeout: 60_000 }, () => {
     expect(result).toMatchObject({ stopReason: "end_turn" });
   });
 
-  test("the end of its input takes the other agent along", async () => {
+  test("the end of the input ends the external agent too", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, ...FRONT);
     const session = await editor.newSession(shell.home);
@@ -57,21 +57,21 @@ describe("belay acp-front", { timeout: 60_000 }, () => {
     const home = await homeOf(editor);
     expect(await editor.hangUp()).toBe(0);
     expect(editor.answersTo(prompt)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
-    // It would still be found in its own home.
+    // The external agent would still be found in its own home.
     expect((await shell.belay("ps", "--home", join(shell.home, ".local/state/belay"))).code).toBe(
       EXIT_CODE.disconnected,
     );
     expect((await shell.belay("ps", "--home", home)).code).toBe(EXIT_CODE.disconnected);
   });
 
-  test("another command is another agent, and has a home of its own", async () => {
+  test("another command is another agent, with its own home", async () => {
     const shell = new Shell();
     const one = await Editor.open(shell, ...FRONT);
     const other = await Editor.open(shell, ...FRONT, "--at-end", "cancel");
     expect(await homeOf(one)).not.toBe(await homeOf(other));
   });
 
-  test("two windows of the same one share it; the second's run goes on when the first is closed", async () => {
+  test("two windows with one command share a home; the second's run continues when the first is closed", async () => {
     const shell = new Shell();
     const first = await Editor.open(shell, ...FRONT);
     const second = await Editor.open(shell, ...FRONT);
@@ -80,19 +80,19 @@ describe("belay acp-front", { timeout: 60_000 }, () => {
     const prompt = second.prompt(session, "wait here");
     await second.sees("here");
     await first.hangUp();
-    await second.program.sees(/it goes on in this program/);
-    second.tell("session/cancel", { sessionId: session });
+    await second.program.sees(/this program is the next host/);
+    second.notify("session/cancel", { sessionId: session });
     expect((await second.answer(prompt)).result).toMatchObject({ stopReason: "cancelled" });
     expect(second.answersTo(prompt)).toHaveLength(1);
   });
 
-  test("without a command it says what is missing", async () => {
+  test("without a command it exits 2 and names the missing argument", async () => {
     const { code, err, out } = await new Shell().belay("acp-front");
     expect([code, out]).toEqual([EXIT_CODE.invalid, ""]);
     expect(err).toContain("acp-front needs to know which command");
   });
 
-  test("a program that is not there: each prompt says so, and it stays", async () => {
+  test("if the program is missing, each prompt fails with its name, and Belay keeps running", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, "acp-front", "--", "no-such-agent");
     const session = await editor.newSession(shell.home);

@@ -1,4 +1,4 @@
-// `belay acp` as an editor starts it: real programs, real pipes, and what becomes of everything when the editor goes.
+// `belay acp` as an editor starts it: real programs and pipes, and what happens when the editor disconnects.
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -11,9 +11,9 @@ import { Editor } from "./editor.ts";
 
 const ACP = ["acp", "--agent", AGENT] as const;
 
-/** A tree that does not listen, and of which a part has left its group. */
+/** A process tree that ignores SIGTERM, and of which a part has left its process group. */
 class Tree {
-  /** In the words that each of it was started with, also of a shell that is about to become its `sleep`. */
+  /** Is in the command line of each process, including a shell that is about to exec its `sleep`. */
   readonly #mark = `98765.${process.pid}`;
   readonly #up: string;
   readonly command: string;
@@ -25,7 +25,7 @@ class Tree {
     this.command = `setsid sh -c "${away}" & trap '' TERM; sleep ${this.#mark} & wait`;
   }
 
-  /** Resolves when the part that has left is there. */
+  /** Resolves when the part in another group has started. */
   async up(): Promise<void> {
     expect(await readFile(this.#up, "utf8")).toBe("up\n");
     expect(this.alive).toBeGreaterThan(0);
@@ -39,13 +39,13 @@ class Tree {
     try {
       return readFileSync(join("/proc", pid, "cmdline"), "utf8").includes(this.#mark);
     } catch {
-      // Gone since.
+      // Exited meanwhile.
       return false;
     }
   }
 }
 
-/** The whole of a program that starts ours and hands on what both say. */
+/** The source of a program that starts `belay acp` and forwards stdin and stdout. */
 const asEditor = `(words) => {
   const child = require("node:child_process").spawn(process.execPath, words, { stdio: ["pipe", "pipe", "inherit"] });
   process.stdin.pipe(child.stdin);
@@ -53,7 +53,7 @@ const asEditor = `(words) => {
 }`;
 
 describe("belay acp", { timeout: 60_000 }, () => {
-  test("one prompt, from its session to its answer; nothing but the protocol on stdout", {
+  test("a prompt is answered, and only the protocol is on stdout", {
     meta: { id: "acp/stray-output-on-stderr" },
   }, async () => {
     const shell = new Shell();
@@ -63,14 +63,14 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(result).toMatchObject({ stopReason: "end_turn" });
     expect(editor.said).toBe("printed");
     expect(await editor.hangUp()).toBe(0);
-    // Reading them has parsed each.
+    // `lines` parses each line.
     expect(editor.lines.length).toBeGreaterThan(3);
     expect(editor.program.out).not.toContain("\ninto the protocol");
     expect(editor.program.err.match(/^into the protocol$/gm)).toHaveLength(3);
     expect(readServer({ serverFile: join(shell.home, "server.json") })).toBeUndefined();
   });
 
-  test("what it does is seen and stopped from any other shell, and put down in the trail", async () => {
+  test("its runs are listed and stopped from another shell, and recorded in the audit trail", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, ...ACP);
     const session = await editor.newSession(shell.home);
@@ -83,7 +83,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(out).toMatch(/\(acp\) \S*prompt/);
   });
 
-  test("G19: the end of its input while a tree runs that does not listen: answered, dead, gone", async () => {
+  test("G19: at the end of the input a tree that ignores SIGTERM is killed, and its prompt is answered", async () => {
     const shell = Shell.withDataElsewhere();
     const editor = await Editor.open(shell, ...ACP);
     const session = await editor.newSession(shell.home);
@@ -95,7 +95,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(editor.answersTo(prompt)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
   });
 
-  test("G19: an editor that is killed takes it along, and the tree", async () => {
+  test("G19: when the editor is killed, belay acp exits and its process tree is dead", async () => {
     const shell = Shell.withDataElsewhere();
     const started = JSON.stringify([MAIN, ...ACP]);
     const killed = new Editor(shell.command(process.execPath, "-e", `(${asEditor})(${started})`));
@@ -105,37 +105,40 @@ describe("belay acp", { timeout: 60_000 }, () => {
     killed.prompt(session, `shell ${tree.command}`);
     await tree.up();
     killed.program.signal("SIGKILL");
-    // Its error output is held by whoever it had started, too: ended are both.
+    // stderr is shared with `belay acp`, so its end means that both have exited.
     expect(await killed.program.ended).toBe("SIGKILL");
     expect(killed.program.err).toContain("1 run of it had not ended: cancelled");
     expect(tree.alive).toBe(0);
   });
 
-  test("whatever was asked before the end of the input is answered", async () => {
+  test("every request before the end of the input is answered", async () => {
     const shell = new Shell();
     const editor = new Editor(shell.start(...ACP));
-    const asked = [
+    const requests = [
       editor.send("initialize", { protocolVersion: 1, clientCapabilities: {} }),
       editor.send("session/new", { cwd: shell.home, mcpServers: [] }),
       editor.send("session/list", {}),
       editor.send("no/such/method", {}),
     ];
     expect(await editor.hangUp()).toBe(0);
-    expect(asked.map((id) => editor.answersTo(id).length)).toEqual([1, 1, 1, 1]);
+    expect(requests.map((id) => editor.answersTo(id).length)).toEqual([1, 1, 1, 1]);
   });
 
-  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s: as if the editor had hung up", async (signal) => {
-    const shell = new Shell();
-    const editor = await Editor.open(shell, ...ACP);
-    const session = await editor.newSession(shell.home);
-    const prompt = editor.prompt(session, "wait here");
-    await editor.sees("here");
-    editor.program.signal(signal);
-    expect(await editor.program.ended).toBe(EXIT_SIGNAL[signal]);
-    expect(editor.answersTo(prompt)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
-  });
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
+    "%s is handled like a disconnect of the editor",
+    async (signal) => {
+      const shell = new Shell();
+      const editor = await Editor.open(shell, ...ACP);
+      const session = await editor.newSession(shell.home);
+      const prompt = editor.prompt(session, "wait here");
+      await editor.sees("here");
+      editor.program.signal(signal);
+      expect(await editor.program.ended).toBe(EXIT_SIGNAL[signal]);
+      expect(editor.answersTo(prompt)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
+    },
+  );
 
-  test("work that never listens does not keep it", async () => {
+  test("work that ignores the stop does not delay the exit", async () => {
     const shell = new Shell().patient();
     const editor = await Editor.open(shell, ...ACP);
     const session = await editor.newSession(shell.home);
@@ -145,7 +148,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(editor.program.err).toContain("had not stopped in time");
   });
 
-  test("F10: an editor that does not read any more is gone, whatever becomes of its other end", {
+  test("F10: an editor that closes its end of stdout counts as disconnected", {
     meta: { id: "acp/closed-pipe-cancels-runs" },
   }, async () => {
     const shell = new Shell();
@@ -158,7 +161,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(editor.program.err).toContain("the editor is gone; 1 run of it had not ended: cancelled");
   });
 
-  test("F13: an editor that does not read what it is told can be stopped from elsewhere", {
+  test("F13: the run of an editor that does not read its input can be stopped from another shell", {
     meta: { id: "acp/unread-editor-stoppable-elsewhere" },
   }, async () => {
     const shell = new Shell();
@@ -172,7 +175,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect((await editor.answer(prompt)).result).toMatchObject({ stopReason: "cancelled" });
   });
 
-  test("--at-end keep: the run is set down, and the next one takes it up", async () => {
+  test("--at-end keep: the run is parked, and the next program resumes it", async () => {
     const shell = new Shell();
     const editor = await Editor.open(shell, ...ACP, "--at-end", "keep");
     const session = await editor.newSession(shell.home);
@@ -180,7 +183,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     await editor.sees("begun");
     expect(await editor.hangUp()).toBe(0);
     expect(editor.answersTo(prompt)).toEqual([]);
-    expect(editor.program.err).toContain("1 run of it had not ended: set down, and taken up at the next start");
+    expect(editor.program.err).toContain("1 run of it had not ended: parked until the next start");
     const next = await Editor.open(shell, ...ACP);
     expect((await shell.belay("run", "--session", session, "say after it")).out).toBe("after it\n");
     expect((await next.ask("session/load", { sessionId: session, cwd: shell.home, mcpServers: [] })).error).toBe(
@@ -189,7 +192,7 @@ describe("belay acp", { timeout: 60_000 }, () => {
     expect(next.said).toContain("taken up again");
   });
 
-  test("on a terminal it says what it is for", async () => {
+  test("on a terminal it prints the settings for an editor", async () => {
     const shell = new Shell();
     const program = shell.onTerminal(...ACP);
     await program.sees(/"agent_servers"[\s\S]*Ctrl-D ends it/);
@@ -210,7 +213,7 @@ describe("two windows of an editor", { timeout: 60_000 }, () => {
       },
     ],
   ] as const)(
-    "G25: the first is %s while the second's run is live: it goes on and is answered once",
+    "G25: the first is %s while the second's run is live: the run resumes and is answered once",
     async (_, end) => {
       const shell = new Shell();
       const first = await Editor.open(shell, ...ACP);
@@ -225,7 +228,7 @@ describe("two windows of an editor", { timeout: 60_000 }, () => {
       await end(first);
       expect((await second.answer(prompt)).result).toMatchObject({ stopReason: "end_turn" });
       expect(second.said).toContain("taken up again");
-      await second.program.sees(/it goes on in this program/);
+      await second.program.sees(/this program is the next host/);
       const { result } = await second.answer(second.prompt(session, "say more"));
       expect(result).toMatchObject({ stopReason: "end_turn" });
       expect(second.answersTo(prompt)).toHaveLength(1);
@@ -234,7 +237,7 @@ describe("two windows of an editor", { timeout: 60_000 }, () => {
     },
   );
 
-  test("one with another agent is told so", async () => {
+  test("a second one with another agent is refused", async () => {
     const shell = new Shell();
     await Editor.open(shell, ...ACP);
     const { code, err, out } = await shell.belay(...ACP, "--mode", "auto");
@@ -244,7 +247,7 @@ describe("two windows of an editor", { timeout: 60_000 }, () => {
 });
 
 describe("belay acp with a server", { timeout: 60_000 }, () => {
-  test("G32: the server of the home does the work, and goes on with it when the editor has gone", async () => {
+  test("G32: a run on the server of the home continues after the editor has disconnected", async () => {
     const shell = new Shell();
     await shell.serve();
     const editor = await Editor.open(shell, "acp");
@@ -252,11 +255,11 @@ describe("belay acp with a server", { timeout: 60_000 }, () => {
     editor.prompt(session, "wait here");
     await editor.sees("here");
     expect(await editor.hangUp()).toBe(0);
-    expect(editor.program.err).toContain("it goes on at the server");
+    expect(editor.program.err).toContain("it continues on the server");
     expect((await shell.belay("ps")).out).toContain("running");
   });
 
-  test("--at-end cancel: it does not", async () => {
+  test("--at-end cancel: the run is cancelled when the editor disconnects", async () => {
     const shell = new Shell();
     await shell.serve();
     const editor = await Editor.open(shell, "acp", "--at-end", "cancel");
@@ -267,7 +270,7 @@ describe("belay acp with a server", { timeout: 60_000 }, () => {
     expect(editor.answersTo(prompt)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
   });
 
-  test("an agent of one's own is refused, since the server has one", async () => {
+  test("an option that selects an agent is refused, since the server has its own", async () => {
     const shell = new Shell();
     await shell.serve();
     const { code, err, out } = await shell.belay(...ACP);

@@ -1,4 +1,4 @@
-// A server that does not answer for a while is still the server: stops and prompts wait for it.
+// A server that does not answer for a while: stops and prompts wait for it.
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -11,9 +11,9 @@ import { Shell } from "../fixtures/shell.ts";
 
 const WAITS = /belay: The server at \S+ does not answer yet\. Waiting for it; Ctrl-C leaves\./;
 
-// Programs are started, and each waits three seconds before it says that the server is silent.
-describe("while the server stands still", { timeout: 60_000 }, () => {
-  test("G7: cancel waits for it, says so, and is carried out once it goes on; a prompt waits too", async () => {
+// Each test starts programs that wait three seconds before they report that the server is silent.
+describe("while the server is suspended", { timeout: 60_000 }, () => {
+  test("G7: cancel waits for it, says so, and stops the run once the server resumes; a prompt waits too", async () => {
     const { shell, server, ids } = await twoRuns();
     const [first = "", second = ""] = ids;
     server.signal("SIGSTOP");
@@ -27,7 +27,7 @@ describe("while the server stands still", { timeout: 60_000 }, () => {
     expect([outcomes.get(first), outcomes.get(second)]).toEqual(["cancelled", undefined]);
   });
 
-  test("G7: stop-all does, and does not advise to kill it", async () => {
+  test("G7: stop-all waits for it, and its message does not advise to kill the server", async () => {
     const { shell, server, ids } = await twoRuns();
     server.signal("SIGSTOP");
     const stopAll = shell.start("stop-all", "--yes");
@@ -61,14 +61,14 @@ async function twoRuns() {
   return { shell, server, ids: runs.map(({ out }) => out.trim()) };
 }
 
-/** How the runs of a server have ended, by id. One that was stopped has ended within moments. */
+/** The outcomes of a server's runs, by id. */
 async function outcomesOf(shell: Shell): Promise<ReadonlyMap<string, string | undefined>> {
   type Row = { readonly id: string; readonly outcome?: { readonly kind: string } };
   const { runs }: { readonly runs: readonly Row[] } = JSON.parse((await shell.belay("runs", "--json")).out);
   return new Map(runs.map(({ id, outcome }) => [id, outcome?.kind]));
 }
 
-test("G7: a stop says that it waits for a server that falls silent after it was found", {
+test("G7: a stop prints that it waits for a server that stops answering after it was found", {
   timeout: 60_000,
 }, async () => {
   const shell = new Shell();
@@ -92,7 +92,7 @@ test("G7: a stop says that it waits for a server that falls silent after it was 
   expect(await stopAll.ended).toBe(0);
 });
 
-test("G7: a stop waits for a program that has the data directory and does not listen yet", {
+test("G7: a stop waits for a program that has the data directory but no socket yet", {
   timeout: 60_000,
 }, async () => {
   const shell = new Shell();
@@ -111,7 +111,7 @@ test("G7: a stop waits for a program that has the data directory and does not li
   expect(await stopAll.ended).toBe(0);
 });
 
-test("a socket whose server has gone is no server, and is not waited for", async () => {
+test("a socket without a server is an error at once", async () => {
   const shell = new Shell();
   const socket = join(shell.home, "gone.sock");
   const { code, err } = await shell.belay("stop-all", "--yes", "--socket", socket);
@@ -119,7 +119,7 @@ test("a socket whose server has gone is no server, and is not waited for", async
   expect(err).toContain(`No server answers at ${socket}.`);
 });
 
-test("a server that cuts the first connection is asked again", async () => {
+test("a connection that the server cuts is retried", async () => {
   const shell = new Shell();
   const socket = join(shell.home, "cut.sock");
   let connections = 0;
@@ -136,7 +136,7 @@ test("a server that cuts the first connection is asked again", async () => {
   });
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   onTestFinished(() => void server.close());
-  const door = await openControl({ socket }, { BELAY_HOME: shell.home });
-  expect(door.kind).toBe("server");
-  await door.close();
+  const connection = await openControl({ socket }, { BELAY_HOME: shell.home });
+  expect(connection.kind).toBe("server");
+  await connection.close();
 });

@@ -1,4 +1,4 @@
-// An editor that has started `belay acp`: speaks lines of JSON-RPC with it, and keeps everything it was told.
+// An editor that has started `belay acp`: sends and records lines of JSON-RPC.
 import type { ChildProcess } from "node:child_process";
 import { expect } from "vitest";
 import type { Program, Shell } from "../fixtures/shell.ts";
@@ -17,7 +17,7 @@ export interface Line {
 export class Editor {
   readonly program: Program;
   readonly #child: ChildProcess;
-  #asked = 0;
+  #requests = 0;
   #read = 0;
   #waiting: { readonly look: (lines: readonly Line[]) => Line | undefined; readonly give: (line: Line) => void }[] = [];
   readonly #lines: Line[] = [];
@@ -25,20 +25,20 @@ export class Editor {
   constructor(program: Program) {
     this.program = program;
     this.#child = program.child;
-    this.#child.stdout?.on("data", () => this.#look());
-    // Whoever is gone does not read what is written to them.
+    this.#child.stdout?.on("data", () => this.#check());
+    // A program that has exited does not read its stdin.
     this.#child.stdin?.on("error", () => {});
   }
 
-  /** Started, and spoken with. */
-  static async open(shell: Shell, ...words: readonly string[]): Promise<Editor> {
-    const editor = new Editor(shell.start(...words));
+  /** Starts a program and initializes the connection. */
+  static async open(shell: Shell, ...args: readonly string[]): Promise<Editor> {
+    const editor = new Editor(shell.start(...args));
     const { result } = await editor.ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
     expect(result).toMatchObject({ protocolVersion: 1 });
     return editor;
   }
 
-  /** Everything that was said on stdout so far. Throws if anything of it is no JSON-RPC. */
+  /** All lines on stdout so far. Throws if a line is not JSON-RPC. */
   get lines(): readonly Line[] {
     const whole = this.program.out.slice(0, this.program.out.lastIndexOf("\n") + 1);
     const texts = whole.slice(this.#read).split("\n").slice(0, -1);
@@ -51,19 +51,19 @@ export class Editor {
     return this.#lines;
   }
 
-  /** What has been said to one request: once, or the test is over. */
+  /** The responses to a request. */
   answersTo(id: number): readonly Line[] {
     return this.lines.filter((line) => line.id === id && line.method === undefined);
   }
 
-  /** Sends a request and does not wait. Answers its id. */
+  /** Sends a request and returns its id at once. */
   send(method: string, params: Fields): number {
-    this.#asked += 1;
-    this.program.type(`${JSON.stringify({ jsonrpc: "2.0", id: this.#asked, method, params })}\n`);
-    return this.#asked;
+    this.#requests += 1;
+    this.program.type(`${JSON.stringify({ jsonrpc: "2.0", id: this.#requests, method, params })}\n`);
+    return this.#requests;
   }
 
-  tell(method: string, params: Fields): void {
+  notify(method: string, params: Fields): void {
     this.program.type(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
   }
 
@@ -86,17 +86,17 @@ export class Editor {
     return this.send("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
   }
 
-  /** Until the agent has said this. */
+  /** Waits until the agent has sent this text. */
   async sees(text: string): Promise<void> {
     await this.#when((lines) => (said(lines).includes(text) ? lines[0] : undefined));
   }
 
-  /** What the agent has said. */
+  /** The text that the agent has sent. */
   get said(): string {
     return said(this.lines);
   }
 
-  /** Goes, in order: its end of the pipe is closed, and it reads on. */
+  /** Disconnects gracefully: closes its end of the pipe, and continues to read. */
   hangUp(): Promise<number | NodeJS.Signals | null> {
     this.#child.stdin?.end();
     return this.program.ended;
@@ -106,14 +106,14 @@ export class Editor {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ look, give: resolve });
       void this.program.ended.then(() => {
-        this.#look();
+        this.#check();
         reject(new Error(`It ended before.\nout: ${this.program.out}\nerr: ${this.program.err}`));
       });
-      this.#look();
+      this.#check();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const { lines } = this;
     this.#waiting = this.#waiting.filter(({ look, give }) => {
       const found = look(lines);

@@ -1,4 +1,4 @@
-// `openBelay({ serve: true })`: a program of the user's that serves its data directory, and the command line.
+// `openBelay({ serve: true })`: a user's program that serves its data directory to the command line.
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -14,9 +14,9 @@ async function embedded(shell: Shell): Promise<Program> {
   return program;
 }
 
-// Each of them starts several programs, on a machine that may be busy with other tests.
+// Each test starts several programs, on a machine that may be busy with other tests.
 describe("an embedded Belay that serves its data directory", { timeout: 60_000 }, () => {
-  test("G27: ps shows its run, stop-all stops it, and `belay run` joins it", async () => {
+  test("G27: ps lists its run, `belay run` connects to it, and stop-all stops the run", async () => {
     const shell = Shell.withDataElsewhere();
     const program = await embedded(shell);
     expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
@@ -29,7 +29,7 @@ describe("an embedded Belay that serves its data directory", { timeout: 60_000 }
     expect(left).toEqual([]);
   });
 
-  test("G26: a server that is started meanwhile names it, and one that is started afterwards takes over", async () => {
+  test("G26: a server started meanwhile is refused with its pid; one started afterwards takes over", async () => {
     const shell = Shell.withDataElsewhere();
     const program = await embedded(shell);
     const second = await shell.belay("serve", "--no-tcp", "--agent", AGENT);
@@ -42,7 +42,7 @@ describe("an embedded Belay that serves its data directory", { timeout: 60_000 }
     expect((await shell.belay("ps")).out).toMatch(/run_\w+ +run +running/);
   });
 
-  test("G28: it is found again when its data directory was removed", async () => {
+  test("G28: it is found again after its data directory was removed", async () => {
     const shell = Shell.withDataElsewhere();
     const program = await embedded(shell);
     rmSync(shell.env.BELAY_HOME ?? "", { recursive: true });
@@ -53,7 +53,7 @@ describe("an embedded Belay that serves its data directory", { timeout: 60_000 }
     await program.ended;
   });
 
-  test("without a file there is no directory to serve", async () => {
+  test("`serve` with a store in memory is refused", async () => {
     const options = { store: ":memory:", agent: () => "done", serve: true };
     await expect(openBelay(options)).rejects.toMatchObject({ code: "invalid" });
   });

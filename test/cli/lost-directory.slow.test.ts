@@ -8,7 +8,7 @@ const RESTORED = /socket and note were restored/;
 
 const dataOf = ({ env }: Shell): string => env.BELAY_HOME ?? "";
 
-/** A server with a run that goes on until it is stopped. */
+/** A server with a run that lasts until it is stopped. */
 async function served(): Promise<{ readonly shell: Shell; readonly server: Program; readonly run: Program }> {
   const shell = Shell.withDataElsewhere();
   const server = await shell.serve();
@@ -17,7 +17,7 @@ async function served(): Promise<{ readonly shell: Shell; readonly server: Progr
   return { shell, server, run };
 }
 
-// Each of them starts a server and several command lines, on a machine that may be busy with other tests.
+// Each test starts a server and several commands, on a machine that may be busy with other tests.
 describe("a data directory that is removed under its server", { timeout: 60_000 }, () => {
   test("G28: the server is still found: ps and stop-all reach it, and a prompt is refused", async () => {
     const { shell, server } = await served();
@@ -32,7 +32,7 @@ describe("a data directory that is removed under its server", { timeout: 60_000 
     expect(existsSync(`${dataOf(shell)}/belay.sock`)).toBe(false);
   });
 
-  test("G28: a run without a server is found as well", async () => {
+  test("G28: a run without a server is still found", async () => {
     const shell = Shell.withDataElsewhere();
     const run = shell.start("run", "--agent", AGENT, "wait here");
     await run.sees(/here\n/);
@@ -44,7 +44,7 @@ describe("a data directory that is removed under its server", { timeout: 60_000 
     await run.ended;
   });
 
-  test("G26: a server that stood still while another began anew there ends, and stops its work", async () => {
+  test("G26: a suspended server whose directory was taken over exits when it resumes, and stops its work", async () => {
     const { shell, server, run } = await served();
     server.signal("SIGSTOP");
     onTestFinished(() => server.signal("SIGCONT"));
@@ -61,7 +61,7 @@ describe("a data directory that is removed under its server", { timeout: 60_000 
 });
 
 describe("a data directory that is renamed under its server", { timeout: 60_000 }, () => {
-  test("G28: is left alone, and the server is found under the new name", async () => {
+  test("G28: is not created again, and the server is found under the new name", async () => {
     const { shell, server } = await served();
     const away = `${dataOf(shell)}-away`;
     renameSync(dataOf(shell), away);

@@ -1,4 +1,4 @@
-// A store that was named, and is open in a program of Belay: commands with the same --store reach that program.
+// A named store that a program of Belay has open: commands with the same --store reach that program.
 import { chmodSync, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { AGENT, Shell } from "../fixtures/shell.ts";
 const STORE = ["--store", "named.db"] as const;
 
 describe("commands with --store", { timeout: 60_000 }, () => {
-  test("G27: see and stop a run on that store, and leave nothing of its socket", async () => {
+  test("G27: list and stop a run on that store; its socket is removed afterwards", async () => {
     const shell = new Shell();
     const run = shell.start("run", "--agent", AGENT, ...STORE, "wait here");
     await run.sees(/here\n/);
@@ -24,7 +24,7 @@ describe("commands with --store", { timeout: 60_000 }, () => {
     expect(after.out).toBe("");
   });
 
-  test("G27: go to the server whose store it is", async () => {
+  test("G27: connect to the server that has the store open", async () => {
     const shell = new Shell();
     await shell.serve();
     const run = shell.start("run", "wait here");
@@ -34,7 +34,7 @@ describe("commands with --store", { timeout: 60_000 }, () => {
     expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  test("name the program that has it open, if that one answers no commands", async () => {
+  test("name the program that has the store open, if it answers no commands", async () => {
     const shell = new Shell();
     const store = await openSqliteStore({ file: join(shell.home, "named.db") });
     const { code, err } = await shell.belay("ps", ...STORE);
@@ -43,7 +43,7 @@ describe("commands with --store", { timeout: 60_000 }, () => {
     expect(err).toContain(`is in use by process ${process.pid}, which answers no commands`);
   });
 
-  test("G39: do not go to a socket in a directory that others may look into", async () => {
+  test("G39: do not connect to a socket in a directory that other users may access", async () => {
     const shell = new Shell();
     const run = shell.start("run", "--agent", AGENT, ...STORE, "wait here");
     await run.sees(/here\n/);

@@ -1,4 +1,4 @@
-// Without the optional packages Belay works, and what needs one of them answers with the line that installs it.
+// Belay works without the optional packages; a feature that needs one fails with the command that installs it.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -10,12 +10,12 @@ import { AGENT, MAIN, type Program, Shell } from "../fixtures/shell.ts";
 
 const HOOK = join(ROOT, "test/fixtures/without-packages.ts");
 
-const without = (shell: Shell, ...words: readonly string[]): Program =>
-  shell.command(process.execPath, "--import", HOOK, MAIN, ...words);
+const without = (shell: Shell, ...args: readonly string[]): Program =>
+  shell.command(process.execPath, "--import", HOOK, MAIN, ...args);
 
 const line = (name: OptionalPackage): string => `npm install "${name}@${OPTIONAL_PACKAGES[name]}"`;
 
-test("every entry of the package is imported without them, but for the one that is made of the ACP SDK", async () => {
+test("every entry of the package can be imported without them, except ./acp, which needs the ACP SDK", async () => {
   const about: { exports: Record<string, { default: string }> } = JSON.parse(
     readFileSync(join(ROOT, "package.json"), "utf8"),
   );
@@ -33,12 +33,12 @@ test.each([
   ["openai/gpt-5", "@ai-sdk/openai", { OPENAI_API_KEY: "k".repeat(20) }],
   ["anthropic/claude-sonnet-4-5", "@ai-sdk/anthropic", { ANTHROPIC_API_KEY: "k".repeat(20) }],
   ["openai/any", "@ai-sdk/openai-compatible", { OPENAI_BASE_URL: "http://127.0.0.1:9/v1" }],
-] as const)("belay run --model %s names the line that installs %s", async (model, name, env) => {
+] as const)("belay run --model %s names the command that installs %s", async (model, name, env) => {
   const run = without(new Shell(env), "run", "--model", model, "hello");
   expect([await run.ended, run.err.includes(line(name)) ? "named" : run.err]).toEqual([2, "named"]);
 });
 
-test("belay acp, and an agent that speaks ACP, name the line that installs the SDK", async () => {
+test("belay acp and belay acp-front name the command that installs the SDK", async () => {
   const acp = without(new Shell(), "acp", "--agent", AGENT);
   acp.child.stdin?.end();
   await acp.ended;
@@ -49,7 +49,7 @@ test("belay acp, and an agent that speaks ACP, name the line that installs the S
   expect(front.err).toContain(line("@agentclientprotocol/sdk"));
 });
 
-test("a server serves, runs and stops without them; /acp answers with the line that installs the SDK", async () => {
+test("a server runs prompts without them; /acp answers with the command that installs the SDK", async () => {
   const shell = new Shell();
   const server = without(shell, "serve", "--port", "0", "--agent", AGENT);
   const url = await server.sees(

@@ -1,4 +1,4 @@
-// `belay run` without a server: as it is typed, in a pipe and on a terminal.
+// `belay run` without a server, as a user types it, in a pipe and on a terminal.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,9 @@ import { AGENT, ASKED, jsonLines, MAIN, Shell } from "../fixtures/shell.ts";
 
 const HERE = ["run", "--agent", AGENT] as const;
 
-// Each of them starts a command line or several, on a machine that may be busy with other tests.
+// Each test starts one or more commands, on a machine that may be busy with other tests.
 describe("belay run without a server", { timeout: 60_000 }, () => {
-  test("G27: it is seen and stopped from any other shell, like one of a server", async () => {
+  test("G27: the run is listed and stopped from another shell, like one of a server", async () => {
     const shell = new Shell();
     const run = shell.start(...HERE, "wait here");
     await run.sees(/here\n/);
@@ -31,7 +31,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
   test.each([
     ["in its data directory", []],
     ["on a store that is named", ["--store", "other.db"]],
-  ])("G38: says that commands of tier group can reach Belay, %s", async (_, options) => {
+  ])("G38: warns that commands of tier group can reach Belay, %s", async (_, options) => {
     const shell = new Shell();
     writeFileSync(join(shell.home, "group.json"), JSON.stringify({ processes: { mechanism: "group" } }));
     const { code, err } = await shell.belay(...HERE, ...options, "--config", "group.json", "shell true");
@@ -39,7 +39,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     expect(err).toContain("commands of tier group can reach Belay's own files and processes");
   });
 
-  test("a second one joins it, and has its run stopped by itself when the first was killed", async () => {
+  test("a second one connects to it, and can stop its own run after the first was killed", async () => {
     const shell = new Shell();
     const first = shell.start(...HERE, "wait here");
     await first.sees(/here\n/);
@@ -52,7 +52,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     expect(await second.ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  test("a server that is started meanwhile waits for its end, and takes over then", async () => {
+  test("a server that is started meanwhile waits for the end of the run, and then takes over", async () => {
     const shell = new Shell();
     const run = shell.start(...HERE, "wait here");
     await run.sees(/here\n/);
@@ -66,8 +66,8 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     expect(await server.ended).toBe(0);
   });
 
-  describe("what it leaves", () => {
-    test("the words of the run on stdout, everything else on stderr, and 0 once it has completed", async () => {
+  describe("the output and the exit code", () => {
+    test("the text of the run is on stdout, notes are on stderr, and a completed run exits 0", async () => {
       const { code, out, err } = await new Shell().belay(...HERE, "say hello");
       expect({ code, out }).toEqual({ code: 0, out: "hello\n" });
       expect(err).toMatch(/run_\S+ in ses_\S+, in this program \(no server\)/);
@@ -75,7 +75,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(err).not.toContain("\u001b");
     });
 
-    test("each other outcome has an exit code of its own", async () => {
+    test("each other outcome has its own exit code", async () => {
       const shell = new Shell();
       const failed = await shell.belay(...HERE, "fail because");
       expect(failed.code).toBe(EXIT_OUTCOME.failed);
@@ -85,13 +85,13 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(cancelled.err).toContain("cancelled (by policy: belay run --timeout 1)");
     });
 
-    test("a prompt that was refused leaves the code of the refusal, and nothing on stdout", async () => {
+    test("a refused prompt exits with the code of the error, and prints nothing on stdout", async () => {
       const { code, out, err } = await new Shell().belay(...HERE, "--session", "ses_none", "say no");
       expect({ code, out }).toEqual({ code: EXIT_CODE.not_found, out: "" });
       expect(err).toContain("ses_none");
     });
 
-    test("--json is JSON lines and nothing else, the outcome last", async () => {
+    test("--json prints only JSON lines, the outcome last", async () => {
       const { code, out } = await new Shell().belay(...HERE, "--json", "say hello");
       const lines = jsonLines(out);
       expect(code).toBe(0);
@@ -104,17 +104,17 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       });
     });
 
-    test("it does not leave with 0 while its agent waits for something that keeps no program alive", async () => {
+    test("it does not exit with 0 while its agent waits without a timer or a socket", async () => {
       const shell = new Shell();
       const run = shell.start(...HERE, "wait here");
       await run.sees(/here\n/);
-      // Left to itself for as long as another program takes from its start to its end.
+      // For as long as another program takes from its start to its exit.
       expect(await Promise.race([run.ended, shell.belay("version").then(() => "at work")])).toBe("at work");
       run.signal("SIGINT");
       expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
     });
 
-    test("a terminal that is closed ends it with 129: that is no fault", async () => {
+    test("a closed terminal makes it exit with 129", async () => {
       const shell = new Shell();
       const run = `'${process.execPath}' '${MAIN}' ${HERE.join(" ")} drip`;
       const line = `trap : HUP; ${run}; echo $? > code.txt; mv code.txt code`;
@@ -126,7 +126,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(readFileSync(file, "utf8").trim()).toBe(String(EXIT_SIGNAL.SIGHUP));
     });
 
-    test("it does not leave because nobody reads stderr any more: its outcome counts", async () => {
+    test("a closed stderr does not end it: the exit code is the outcome", async () => {
       const run = new Shell().start(...HERE, "wait here");
       await run.sees(/here\n/);
       run.child.stderr?.destroy();
@@ -134,7 +134,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
     });
 
-    test.runIf(existsSync("/dev/full"))("words that a full disk has not taken are not in order", async () => {
+    test.runIf(existsSync("/dev/full"))("output that a full disk has lost is an error", async () => {
       const shell = new Shell();
       const line = [process.execPath, MAIN, ...HERE, "say lost"].map((word) => `'${word}'`).join(" ");
       const full = shell.command("sh", "-c", `${line} > /dev/full`);
@@ -142,14 +142,14 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(full.err).toMatch(/run_\S+ completed[\s\S]*cannot be written/);
     });
 
-    test("--detach is refused: nothing would carry on", async () => {
+    test("--detach is refused: the run could not continue without this program", async () => {
       const { code, err } = await new Shell().belay(...HERE, "--detach", "say hello");
       expect(code).toBe(EXIT_CODE.invalid);
       expect(err).toContain("belay serve");
     });
   });
 
-  test("--cwd is where its session works: below the workspace, or anywhere if that is allowed", async () => {
+  test("--cwd sets the directory of the session: below the workspace, or anywhere if that is allowed", async () => {
     const shell = Shell.withDataElsewhere();
     const [inside, beside] = [join(shell.home, "in"), mkdtempSync(join(tmpdir(), "belay-beside-"))];
     mkdirSync(inside);
@@ -169,13 +169,13 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     expect(both.code).not.toBe(0);
   });
 
-  describe("where the prompt comes from", () => {
-    test.each([["-"], []])("from stdin with %j", async (...words) => {
-      const { code, out } = await new Shell().piped("say piped\nin two lines\n", ...HERE, ...words.flat());
+  describe("the prompt", () => {
+    test.each([["-"], []])("is read from stdin with %j", async (...args) => {
+      const { code, out } = await new Shell().piped("say piped\nin two lines\n", ...HERE, ...args.flat());
       expect({ code, out }).toEqual({ code: 0, out: "piped\nin two lines\n" });
     });
 
-    test("an empty one, and none at all on a terminal, are refused with advice", async () => {
+    test("is refused with advice if it is empty, or missing on a terminal", async () => {
       const shell = new Shell();
       const empty = await shell.piped("  \n", ...HERE);
       expect(empty.code).toBe(EXIT_CODE.invalid);
@@ -184,13 +184,13 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(await none.ended).toBe(EXIT_CODE.invalid);
     });
 
-    test("bytes that are no text are refused: as a prompt they would be other bytes", async () => {
+    test("is refused if it is not UTF-8: decoding would change the bytes", async () => {
       const { code, err } = await new Shell().piped(Buffer.from([0x73, 0x61, 0x79, 0x20, 0xff]), ...HERE);
       expect(code).toBe(EXIT_CODE.invalid);
-      expect(err).toMatch(/not text in UTF-8[\s\S]*--file/);
+      expect(err).toMatch(/not UTF-8 text[\s\S]*--file/);
     });
 
-    test("files go with it, as text or as bytes", async () => {
+    test("has attachments, as text or as bytes", async () => {
       const shell = new Shell();
       writeFileSync(join(shell.home, "a.txt"), "some text");
       writeFileSync(join(shell.home, "b.png"), Buffer.from([0x89, 0x50, 0, 1]));
@@ -205,7 +205,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(missing.code).toBe(EXIT_CODE.not_found);
     });
 
-    test("G2: the same key again is the same run, and says what it said", async () => {
+    test("G2: the same key and content is the same run and outcome; other content is a conflict", async () => {
       const shell = new Shell();
       const first = await shell.belay(...HERE, "--key", "k1", "--json", "say once");
       const again = await shell.belay(...HERE, "--key", "k1", "--json", "say once");
@@ -216,7 +216,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
   });
 
   describe("Ctrl-C", () => {
-    test("once: the run is cancelled, its outcome is waited for, and the receipt is shown", async () => {
+    test("once: the run is cancelled, its outcome is waited for, and the receipt is printed", async () => {
       const run = new Shell().start(...HERE, "wait here");
       await run.sees(/here\n/);
       run.signal("SIGINT");
@@ -226,7 +226,7 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(run.err).toContain("cancelled (Ctrl-C)");
     });
 
-    test("once takes the process tree along", async () => {
+    test("once: the process tree of the run is dead", async () => {
       const run = new Shell().start(...HERE, "shell trap '' TERM INT; sleep 300 & wait");
       const pid = Number(await run.sees(/runs as process (\d+)/));
       expect(identityOf(pid)).toBeDefined();
@@ -235,17 +235,17 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(identityOf(pid)).toBeUndefined();
     });
 
-    test("twice leaves at once, and says what becomes of the run", async () => {
+    test("twice: exits at once, and says what happens to the run", async () => {
       const run = new Shell().patient().start(...HERE, "deaf");
       await run.sees(/not listening/);
       run.signal("SIGINT");
       await run.sees(/cancel: stopping/);
       run.signal("SIGINT");
       expect(await run.ended).toBe(EXIT_SIGNAL.SIGINT);
-      expect(run.err).toMatch(/Left at once\. run_\S+ is recorded as being stopped/);
+      expect(run.err).toMatch(/Exited at once\. The stop of run_\S+ is recorded/);
     });
 
-    test("G24: SIGTERM sets the run down, and the next life takes it up", async () => {
+    test("G24: SIGTERM parks the run, and the next program resumes it", async () => {
       const shell = new Shell();
       const run = shell.start(...HERE, "--key", "k", "resume");
       await run.sees(/begun\n/);
@@ -257,17 +257,17 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
     });
   });
 
-  describe("what it is asked", () => {
-    test("where nobody can answer, an approval is denied and a question taken back, and neither waits", async () => {
+  describe("questions of the run", () => {
+    test("without a terminal an approval is denied and a question is withdrawn at once", async () => {
       const shell = new Shell();
       const approval = await shell.belay(...HERE, "write x.txt");
       expect(approval.out).toBe("write_file: failed\n");
-      expect(approval.err).toContain("nobody can give it here: denied");
+      expect(approval.err).toContain("which cannot be given here: denied");
       const question = await shell.belay(...HERE, "ask");
       expect(question.out).toBe("colour: withdrawn\n");
     });
 
-    test("on a terminal the exact bytes are shown, with nothing hidden, and the code shown lets it go on", async () => {
+    test("on a terminal the exact bytes are shown, invisible ones escaped, and the code approves them", async () => {
       const run = new Shell().onTerminal(...HERE, "write x.txt");
       const first = await run.sees(ASKED);
       expect(run.out).toContain('"text": "\\u{202e}evil"');
@@ -280,25 +280,25 @@ describe("belay run without a server", { timeout: 60_000 }, () => {
       expect(await run.ended).toBe(0);
     });
 
-    test("on a terminal n denies it, with a reason; a question is answered by a line", async () => {
+    test("on a terminal `n` denies a call, with a reason; a question is answered by a line", async () => {
       const shell = new Shell();
       const denied = shell.onTerminal(...HERE, "write x.txt");
       await denied.sees(ASKED);
       denied.type("n not today\r");
       await denied.sees(/denied by the user: not today/);
       expect(await denied.ended).toBe(0);
-      const asked = shell.onTerminal(...HERE, "ask");
-      await asked.sees(/│ Which colour\?[\s\S]*│ +red[\s\S]*Answer: /);
-      asked.type("green\r");
-      await asked.sees(/colour: green/);
-      expect(await asked.ended).toBe(0);
+      const question = shell.onTerminal(...HERE, "ask");
+      await question.sees(/│ Which colour\?[\s\S]*│ +red[\s\S]*Answer: /);
+      question.type("green\r");
+      await question.sees(/colour: green/);
+      expect(await question.ended).toBe(0);
     });
 
-    test("whoever leaves the question open with Ctrl-D cannot come back to it, so it is denied", async () => {
+    test("Ctrl-D at an approval denies it, since it cannot be asked again", async () => {
       const run = new Shell().onTerminal(...HERE, "write x.txt");
       await run.sees(ASKED);
       run.type("\u0004");
-      await run.sees(/nobody can give it here: denied/);
+      await run.sees(/which cannot be given here: denied/);
       expect(await run.ended).toBe(0);
     });
 

@@ -1,4 +1,4 @@
-// How a server ends, and what those who wait for it are told: by signals, by kill -9, with and without a next one.
+// The end of a server, by signals and by kill -9, and what its waiting clients get, with and without a next server.
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,10 +22,10 @@ const ask = (shell: Shell, path: string, init: RequestInit = {}): Promise<Respon
 const leftBehind = (shell: Shell): readonly string[] =>
   ["server.json", "belay.sock"].filter((name) => existsSync(join(shell.home, name)));
 
-// Each of them starts servers and several command lines, on a machine that may be busy with other tests.
+// Each test starts servers and several commands, on a machine that may be busy with other tests.
 describe("the end of a server", { timeout: 60_000 }, () => {
   describe("Ctrl-C in `belay run`", () => {
-    test("once: cancelled, waited for, told", async () => {
+    test("once: the run is cancelled, and its receipt and outcome are printed", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "wait here");
@@ -35,7 +35,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(run.err).toMatch(/cancel: stopping: .*this request was the first[\s\S]*cancelled \(Ctrl-C\)/);
     });
 
-    test("twice: leaves at once, and the server goes on stopping the run", async () => {
+    test("twice: exits at once, and the server continues to stop the run", async () => {
       const shell = new Shell().patient();
       await shell.serve();
       const run = shell.start("run", "deaf");
@@ -45,14 +45,14 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       await run.sees(/cancel: stopping/);
       run.signal("SIGINT");
       expect(await run.ended).toBe(EXIT_SIGNAL.SIGINT);
-      expect(run.err).toContain(`Left at once. ${runId} goes on being stopped by the server`);
+      expect(run.err).toContain(`Exited at once. The server is still stopping ${runId}`);
       const { sessions } = jsonLines((await shell.belay("ps", "--json")).out)[0] as {
         sessions: { live: { runId: string; phase: string } }[];
       };
       expect(sessions.map(({ live }) => live)).toMatchObject([{ runId, phase: "stopping" }]);
     });
 
-    test("G32: leaving in another way cancels nothing", async () => {
+    test("G32: exiting by SIGTERM cancels nothing", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "wait here");
@@ -60,11 +60,11 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       await run.sees(/here\n/);
       run.signal("SIGTERM");
       expect(await run.ended).toBe(EXIT_SIGNAL.SIGTERM);
-      expect(run.err).toContain(`Left. ${runId} goes on`);
+      expect(run.err).toContain(`Exited. ${runId} continues`);
       expect((await shell.belay("ps")).out).toMatch(new RegExp(`${runId} .*running`));
     });
 
-    test("without a server, a reader of its output that goes away cancels the run", async () => {
+    test("without a server, a closed stdout pipe cancels the run", async () => {
       const shell = new Shell();
       const run = shell.start("run", "--agent", AGENT, "drip");
       await run.sees(/drop/);
@@ -76,7 +76,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect((await shell.belay("runs", id, "--store", "belay.db")).out).toMatch(/settled +cancelled/);
     });
 
-    test("a reader of its output that goes away does not make it a success", async () => {
+    test("with a server, a closed stdout pipe does not exit 0", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "drip");
@@ -87,7 +87,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
   });
 
   describe("kill -9 of the server while `belay run` waits", () => {
-    test("without a next one it gives up after its patience, and says that the outcome is not known", async () => {
+    test("without a next server it gives up after its patience with `disconnected`", async () => {
       const shell = new Shell();
       const server = await shell.serve();
       const run = shell.start("run", "--patience", "1", "wait here");
@@ -97,25 +97,25 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(run.out).toBe("here\n");
     });
 
-    test("G25: a next one within its patience takes the run up, and the true outcome is told", async () => {
+    test("G25: a next server within its patience resumes the run, and the outcome is printed", async () => {
       const shell = new Shell();
       const server = await shell.serve();
       const run = shell.start("run", "resume");
       await run.sees(/begun\n/);
       server.signal("SIGKILL");
       await server.ended;
-      // What it has left is recognised for what it is.
+      // The files of the killed server are recognised as stale.
       expect(leftBehind(shell)).toEqual(["server.json", "belay.sock"]);
       await shell.serve();
       expect(await run.ended).toBe(0);
       expect(run.out).toBe("begun\ntaken up again\n");
-      expect(run.err).toMatch(/taken up again after its worker had gone/);
+      expect(run.err).toMatch(/resumed after its worker had gone/);
     });
   });
 
   describe("SIGTERM", () => {
     test.each(["SIGTERM", "SIGINT"] as const)(
-      "%s: sets live runs down, leaves nothing behind, exit 0",
+      "%s: parks live runs, leaves no files behind, and exits 0",
       { meta: { id: "cli/signal-parks-live-runs" } },
       async (signal) => {
         const shell = new Shell();
@@ -124,7 +124,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
         await run.sees(/begun\n/);
         server.signal(signal);
         expect(await server.ended).toBe(0);
-        expect(server.err).toContain("ended in order");
+        expect(server.err).toContain("shut down gracefully");
         expect(leftBehind(shell)).toEqual([]);
         await shell.serve();
         expect(await run.ended).toBe(0);
@@ -132,7 +132,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       },
     );
 
-    test("--on-stop cancel: live runs end as cancelled, and whoever waits is told", async () => {
+    test("--on-stop cancel: live runs end as cancelled, and waiting clients get the outcome", async () => {
       const shell = new Shell();
       const server = await shell.serve("--on-stop", "cancel");
       const run = shell.start("run", "wait here");
@@ -143,7 +143,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(run.err).toContain("cancelled (Belay was shut down)");
     });
 
-    test("while it ends it is not ready and takes no prompts, but cancels; a second signal ends it", {
+    test("during the shutdown it is not ready, refuses prompts and accepts cancels; a second signal forces it", {
       meta: { id: "cli/shutdown-still-takes-cancels" },
     }, async () => {
       const shell = new Shell().patient();
@@ -152,7 +152,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       const sessionId = await run.sees(/in (ses_[^,]+),/);
       await run.sees(/not listening/);
       server.signal("SIGTERM");
-      await server.sees(/ending in order/);
+      await server.sees(/shutting down gracefully/);
       const readiness = await ask(shell, "/readyz");
       expect([readiness.status, await readiness.json()]).toEqual([503, { status: "closing" }]);
       const prompt = await ask(shell, "/v1/runs", { method: "POST", body: JSON.stringify({ prompt: "say no" }) });
@@ -164,7 +164,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(leftBehind(shell)).toEqual([]);
     });
 
-    test("whoever follows is told that it goes, so that they come back", async () => {
+    test("followers get a `bye` event, so that they reconnect", async () => {
       const shell = new Shell();
       const server = await shell.serve();
       const stream = await ask(shell, "/v1/events");
@@ -174,7 +174,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
       expect(await server.ended).toBe(0);
     });
 
-    test("what does not come to rest within --drain-ms is said, and recovered at the next start", async () => {
+    test("work that does not come to rest within --drain-ms is logged, and recovered at the next start", async () => {
       const shell = new Shell().patient();
       const server = await shell.serve("--drain-ms", "1");
       const run = shell.start("run", "deaf");
@@ -188,7 +188,7 @@ describe("the end of a server", { timeout: 60_000 }, () => {
     });
   });
 
-  test("SIGHUP reads the log level again and says so; a rotated token needs no signal", {
+  test("SIGHUP reads the log level again and logs it; a rotated token needs no signal", {
     meta: { id: "cli/sighup-reloads-settings" },
   }, async () => {
     const shell = new Shell();
@@ -208,19 +208,19 @@ describe("the end of a server", { timeout: 60_000 }, () => {
     expect((await ask(shell, "/v1/sessions")).status).toBe(200);
   });
 
-  test("a bad log level at SIGHUP is a line of the log like any other, and the old one goes on", async () => {
+  test("an invalid log level at SIGHUP is logged, and the old one stays in effect", async () => {
     const shell = new Shell();
     const server = await shell.serve();
     const file = join(shell.home, "log-level");
     writeFileSync(file, "loud\n");
     server.signal("SIGHUP");
     await server.sees(/not read again.*\n/);
-    const said = jsonLines(server.err).find(({ msg }) => String(msg).startsWith("not read again"));
-    expect(said).toMatchObject({ level: 40, error: { message: expect.stringContaining(file) } });
+    const warning = jsonLines(server.err).find(({ msg }) => String(msg).startsWith("not read again"));
+    expect(warning).toMatchObject({ level: 40, error: { message: expect.stringContaining(file) } });
     expect((await shell.belay("run", "say still there")).out).toBe("still there\n");
   });
 
-  test("whoever stops reading what it says does not end it", async () => {
+  test("a reader of stdout or stderr that closes the pipe does not end the server", async () => {
     const shell = new Shell();
     const server = await shell.serve("--log-level", "debug");
     server.child.stdout?.destroy();
@@ -232,19 +232,19 @@ describe("the end of a server", { timeout: 60_000 }, () => {
     expect(await server.ended).toBe(0);
   });
 
-  test("G35: keys of providers reach no process, no log and no event", async () => {
+  test("G35: provider keys are in no process, log or event", async () => {
     const canary = "sk-canary-0123456789abcdef";
     const shell = new Shell({ OPENAI_API_KEY: canary, ANTHROPIC_API_KEY: canary });
     const server = await shell.serve("--log-level", "debug");
     const run = shell.start("run", "shell env; tr '\\0' '\\n' < /proc/self/environ; echo done");
     const id = await run.sees(/(proc_\S+) runs as process/);
     expect(await run.ended).toBe(0);
-    const said = await shell.belay("logs", id);
-    expect(said.out).toContain("done");
+    const output = await shell.belay("logs", id);
+    expect(output.out).toContain("done");
     const session = await run.sees(/in (ses_[^,]+),/);
     const events = await shell.belay("logs", session, "--json");
     expect(events.out).toContain("run.settled");
-    expect([said.out, events.out, run.err, server.out, server.err].join("\n")).not.toContain("canary");
+    expect([output.out, events.out, run.err, server.out, server.err].join("\n")).not.toContain("canary");
     const kept = readdirSync(shell.home, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
     expect(kept.length).toBeGreaterThan(5);
     const leaks = kept.filter((one) => readFileSync(join(one.parentPath, one.name)).includes(canary));

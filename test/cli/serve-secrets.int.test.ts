@@ -1,4 +1,4 @@
-// What a command of the agent finds of the server that runs it: nothing with which it could speak as the owner.
+// A command of the agent finds no file or socket of its server with which it could act as the owner.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ const CONFIG = "export default {};\n";
 
 // Only a namespace hides files from a command of the same user.
 describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works)", { timeout: 60_000 }, () => {
-  test("G35: reaches no socket that was named, and reads no file that a key came from", async () => {
+  test("G35: cannot reach a named socket, nor read the file of a provider key", async () => {
     const keyFile = "provider.key";
     const shell = new Shell({ OPENAI_API_KEY_FILE: keyFile });
     writeFileSync(join(shell.home, keyFile), "key-of-the-provider");
@@ -24,7 +24,7 @@ describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works
     expect(readFileSync(join(shell.home, "seen"), "utf8")).toBe("done\n");
   });
 
-  test("G38: changes neither the configuration that the next start runs, nor the program itself", async () => {
+  test("G38: cannot change the configuration of the next start, nor the program", async () => {
     const shell = new Shell();
     const config = join(shell.home, "named.config.mjs");
     writeFileSync(config, CONFIG);
@@ -40,7 +40,7 @@ describe.runIf(here().includes("bubblewrap"))("a command (where bubblewrap works
     expect(existsSync(added)).toBe(false);
   });
 
-  test("G35: reaches no socket in a place that was found for it, because the home is too deep for one", async () => {
+  test("G35: cannot reach a socket outside of the home, whose path is too long for one", async () => {
     const shell = new Shell();
     const home = join(shell.home, "d".repeat(100));
     mkdirSync(home, { mode: 0o700 });

@@ -1,4 +1,4 @@
-// `belay serve` and those who use it, as a person would type it: a real server, real sockets, real signals.
+// `belay serve` and its clients, as a user types them: a real server, real sockets, real signals.
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -21,13 +21,13 @@ const ask = (shell: Shell, path: string, init: RequestInit = {}): Promise<Respon
     headers: { authorization: `Bearer ${tokenOf(shell)}`, "content-type": "application/json" },
   });
 
-/** The last line of a --json answer. */
+/** The last line of JSON output. */
 const lastOf = ({ out }: Said | Program) => jsonLines(out).at(-1);
 
-// Each of them starts a server and several command lines, on a machine that may be busy with other tests.
+// Each test starts a server and several commands, on a machine that may be busy with other tests.
 describe("belay serve", { timeout: 60_000 }, () => {
   describe("when it is ready", () => {
-    test("it says where it is, what it serves, and how to log in with a line that works; never the token", async () => {
+    test("it prints its addresses, what it serves, and a login command that works; never the token", async () => {
       const shell = new Shell();
       const server = await shell.serve();
       const { url = "", socket = "" } = noteOf(shell) ?? {};
@@ -44,7 +44,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(server.out + server.err).not.toContain(tokenOf(shell));
     });
 
-    test("G35: what it keeps is for its own user alone", { meta: { id: "G35/data-files-private" } }, async () => {
+    test("G35: only its user can access its files", { meta: { id: "G35/data-files-private" } }, async () => {
       const shell = new Shell();
       await shell.serve();
       const modes = ["belay.db", "belay.db-wal", "server.json", "token", "tokens.json", "belay.sock", "audit"].map(
@@ -53,11 +53,11 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(modes).toEqual(modes.map(([name]) => [name, "0"]));
     });
 
-    test("G33: how many changes and streams a token may have is what was asked for", async () => {
+    test("G33: the limits of changes and streams per token are those of the options", async () => {
       const shell = new Shell();
       await shell.serve("--changes-per-second", "1", "--streams-per-token", "1");
       const change = async (): Promise<number> => (await ask(shell, "/v1/sessions", { method: "POST" })).status;
-      // Two at once, and then one a second: of four in a row some are too many, however slow this machine is.
+      // A burst of two, then one per second: of four in a row some are refused, however slow this machine is.
       const changes = await Promise.all([change(), change(), change(), change()]);
       expect(changes.filter((status) => status === 201).length).toBeGreaterThanOrEqual(2);
       expect(changes).toContain(429);
@@ -67,7 +67,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       stop.abort();
     });
 
-    test("with nothing configured it is the demo agent, and says so plainly", async () => {
+    test("without a configuration it runs the demo agent, and says so", async () => {
       const shell = new Shell();
       const server = shell.start("serve", "--port", "0");
       await server.sees(/agent: demo agent\nnote: No model is configured[^\n]*--model/);
@@ -80,7 +80,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(identityOf(pid)).toBeUndefined();
     });
 
-    test("a workspace that is not there is named, and nothing is started", async () => {
+    test("a missing workspace is refused by name, and no file is created", async () => {
       const shell = new Shell();
       const { code, err } = await shell.belay("serve", "--port", "0", "--agent", AGENT, "--workspace", "absent");
       expect(code).toBe(EXIT_CODE.invalid);
@@ -88,7 +88,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(existsSync(join(shell.home, "belay.db"))).toBe(false);
     });
 
-    test("G39: a found configuration is refused; --no-config, as the refusal says, leaves it alone", async () => {
+    test("G39: a found configuration is refused; --no-config, as the error says, ignores it", async () => {
       const shell = new Shell();
       const file = join(shell.home, "belay.config.json");
       writeFileSync(file, JSON.stringify({ mode: "auto" }));
@@ -107,7 +107,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect((await shell.belay("run", "say by socket")).out).toBe("by socket\n");
     });
 
-    test("a home too deep for a socket has it elsewhere, and takes it away again", async () => {
+    test("a home whose path is too long for a socket has one elsewhere, which is removed at the end", async () => {
       const shell = new Shell();
       const deep = join(shell.home, "d".repeat(100));
       const server = await shell.serve("--home", deep);
@@ -119,11 +119,11 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(existsSync(join(socket, ".."))).toBe(false);
     });
 
-    test("the usual port being taken is no obstacle; a port that was asked for is", {
+    test("a taken default port is replaced by another; a taken port of --port is an error", {
       meta: { id: "cli/default-port-taken" },
     }, async () => {
       const holder = createServer();
-      // Whether we hold it or somebody else on this machine does: it is taken.
+      // The port is taken, by this test or by another program.
       await new Promise<void>((resolve) => {
         holder.once("error", () => resolve());
         holder.listen(DEFAULT_PORT, "127.0.0.1", resolve);
@@ -137,13 +137,13 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(other.err).toContain(String(DEFAULT_PORT));
     });
 
-    test("a wide bind without TLS is refused, with both ways out", async () => {
+    test("a public address without TLS is refused, and the error names both solutions", async () => {
       const { code, err } = await new Shell().belay("serve", "--host", "0.0.0.0", "--port", "0");
       expect(code).toBe(EXIT_CODE.forbidden);
       expect(err).toMatch(/TLS[\s\S]*proxy/);
     });
 
-    test("the note of a dead run is not believed while another program has the directory", async () => {
+    test("a stale server.json of a dead run is ignored while another program has the directory", async () => {
       const shell = new Shell();
       const dead = shell.command("true");
       await dead.ended;
@@ -157,7 +157,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(err).not.toContain(`process ${dead.child.pid}`);
     });
 
-    test("a second one on the same home is refused, and says who has it and where", {
+    test("a second server on the same home is refused, with the process and address of the first", {
       meta: { id: "G26/second-serve-refused" },
     }, async () => {
       const shell = new Shell();
@@ -174,7 +174,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
   });
 
   describe("run, ps, cancel", () => {
-    test("a run is seen, cancelled from another shell, and its own shell is told", async () => {
+    test("a run is listed and cancelled from another shell, and its own shell prints the outcome", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "wait for it");
@@ -189,7 +189,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect((await shell.belay("logs")).out).toMatch(new RegExp(`local \\(socket\\) .*cancel.* ${runId} -> stopping`));
     });
 
-    test("--detach prints the run's id and leaves; logs and follow tell the rest", async () => {
+    test("--detach prints the id of the run and exits; logs --follow shows the rest", async () => {
       const shell = new Shell();
       await shell.serve();
       const detached = await shell.belay("run", "--detach", "say later");
@@ -203,7 +203,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(lastOf(json)).toMatchObject({ accepted: { kind: "accepted" }, runId: expect.stringMatching(/^run_/) });
     });
 
-    test("the output of a process: its streams apart, and as it comes", async () => {
+    test("logs prints the output of a process, by stream or as it arrives", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "shell echo one; echo two >&2; read -r line; echo never");
@@ -215,7 +215,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(pages.at(-1)).toMatchObject({ end: true });
     });
 
-    test("an approval without a terminal waits for somebody else, and says how to answer", async () => {
+    test("without a terminal an approval waits for another client, and the run prints how to answer", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.start("run", "write x.txt");
@@ -225,7 +225,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(run.out).toBe("write_file: completed\n");
     });
 
-    test("a question that somebody else has answered is taken back from the terminal", async () => {
+    test("a question that another client has answered is removed from the terminal", async () => {
       const shell = new Shell();
       await shell.serve();
       const run = shell.onTerminal("run", "write first.txt second.txt");
@@ -233,13 +233,13 @@ describe("belay serve", { timeout: 60_000 }, () => {
       const { out } = await shell.belay("approve", "--json");
       const question = /"(ask_[^"]+)"/.exec(out)?.[1] ?? "";
       expect((await shell.belay("deny", question)).code).toBe(0);
-      // One at a time: the second would not be asked while the first still is.
+      // One at a time: the second is not asked while the first is open.
       run.type(`${await run.sees(/"second.txt"[\s\S]*Type (\w{4}) to allow it .*: /)}\r`);
       await run.sees(/write_file: failed, completed/);
       expect(await run.ended).toBe(0);
     });
 
-    test("without a server that answers, it works in its own program", async () => {
+    test("without a server, the run is in its own program", async () => {
       const shell = new Shell();
       const server = await shell.serve();
       const locked = await shell.belay("run", "--local", "--agent", AGENT, "say no");
@@ -252,7 +252,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(run.err).toContain("in this program (no server)");
     });
 
-    test("what a server decides cannot be asked for in passing", async () => {
+    test("an option that selects an agent is refused if the run goes to a server", async () => {
       const shell = new Shell();
       await shell.serve();
       const { code, err } = await shell.belay("run", "--model", "openai/x", "say hello");
@@ -260,7 +260,7 @@ describe("belay serve", { timeout: 60_000 }, () => {
       expect(err).toContain("--model is for runs without a server");
     });
 
-    test("by address, with a token of its own; without one it is refused", async () => {
+    test("--url with --token-file is accepted; an invalid token is refused", async () => {
       const shell = new Shell();
       await shell.serve();
       const { url = "" } = noteOf(shell) ?? {};

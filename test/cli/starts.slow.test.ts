@@ -1,4 +1,4 @@
-// Several programs that start at once in a directory whose server was killed. `BELAY_START_ROUNDS` sets how often.
+// Several programs start at once in a directory whose server was killed. `BELAY_START_ROUNDS` sets how often.
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { EXIT_OUTCOME } from "../../src/cli/commands/run/run-exit.ts";
@@ -10,7 +10,7 @@ const SERVE = ["serve", "--no-tcp", "--agent", AGENT] as const;
 
 describe("G26: programs that start at once after a crash", { timeout: 60_000 * ROUNDS }, () => {
   test.each([2, 3, 7])(
-    "of %d servers exactly one serves, its socket works, and the others say so",
+    "of %d servers exactly one serves, its socket works, and the others exit with `store_locked`",
     async (programs) => {
       const shell = new Shell();
       const first = shell.start(...SERVE);
@@ -32,7 +32,7 @@ describe("G26: programs that start at once after a crash", { timeout: 60_000 * R
     },
   );
 
-  test.each([2, 3, 7])("of %d runs one serves, the others join it, and each has its answer", async (programs) => {
+  test.each([2, 3, 7])("of %d runs one serves, the others connect to it, and each has its answer", async (programs) => {
     const shell = new Shell();
     for (let round = 0; round < ROUNDS; round += 1) {
       const first = shell.start(...SERVE);
@@ -49,7 +49,7 @@ describe("G26: programs that start at once after a crash", { timeout: 60_000 * R
   });
 });
 
-test("G27: a server that waits for a run takes over when it ends, with the runs that joined", {
+test("G27: a server that waits for a run takes over when it ends, with the runs of other programs", {
   timeout: 60_000,
 }, async () => {
   const shell = new Shell();

@@ -1,5 +1,5 @@
-// The same tricks as in typed-ahead.slow.test.ts, at the other surfaces that ask a person: the hands-on demo and
-// `belay approve`; and a terminal whose size changes while a question is open.
+// The attacks of typed-ahead.slow.test.ts on the other prompts: the hands-on demo and `belay approve`; and a terminal
+// whose size changes while a question is open.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -9,13 +9,13 @@ import { ASKED, MAIN, type Program, Shell } from "../fixtures/shell.ts";
 const HANDS_ON = ["demo", "--hands-on", "--fast"] as const;
 const TRICKY = join(import.meta.dirname, "../fixtures/tricky-agent.ts");
 
-/** What is on the screen without the sequences that colour and redraw it. */
+/** The text on the screen, without escape sequences. */
 const seen = ({ out }: Program): string => stripVTControlCharacters(out);
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
 
 describe("the hands-on demo", { timeout: 60_000 }, () => {
-  test("G36: a yes whose first key came before the question answers nothing; one typed after it does", async () => {
+  test("G36: a yes whose first key was typed before the question is ignored; one typed after it approves", async () => {
     const hands = new Shell().onTerminal(...HANDS_ON);
     await hands.sees(/There is more: help/);
     hands.type("write\ry");
@@ -23,7 +23,7 @@ describe("the hands-on demo", { timeout: 60_000 }, () => {
     hands.type("es\r");
     await hands.sees(/begun before the question was on the screen/);
     expect(seen(hands)).not.toContain("completed");
-    // A line that is begun too early is refused, however often; sooner or later one is begun late enough.
+    // Lines that are begun too early are refused; a later one is accepted.
     const refusals = (): number => count(seen(hands), /begun before the question was on the screen/g);
     for (let refused = 0; !seen(hands).includes("completed"); refused = refusals()) {
       hands.type("yes\r");
@@ -33,7 +33,7 @@ describe("the hands-on demo", { timeout: 60_000 }, () => {
     expect(await hands.ended).toBe(0);
   });
 
-  test("G36: a whole conversation that is pasted before anything is shown approves nothing", async () => {
+  test("G36: a conversation that is pasted before the first output approves nothing", async () => {
     const hands = new Shell().onTerminal(...HANDS_ON);
     hands.type("\u001b[200~write\ryes\ralways\ryes 1\r\u001b[201~");
     await hands.sees(/May call 1, write_file, go on\?/);
@@ -54,7 +54,7 @@ describe("the hands-on demo", { timeout: 60_000 }, () => {
     const code = await hands.sees(/May call 1, write_file, go on\?[^\n]* and at its end (\w{4})/);
     hands.type("yes\nwhy\n");
     await hands.sees(/call 1, write_file: waits for its approval/);
-    await hands.sees(/nothing was answered: type the code/);
+    await hands.sees(/nothing was answered: end the line with the code/);
     hands.type(`yes ${code}\n`);
     await hands.sees(/run “write” completed/);
     hands.type("quit\n");
@@ -62,7 +62,7 @@ describe("the hands-on demo", { timeout: 60_000 }, () => {
   });
 });
 
-test("G36: belay approve takes nothing that was typed before its question", { timeout: 60_000 }, async () => {
+test("G36: belay approve ignores keys that were typed before its question", { timeout: 60_000 }, async () => {
   const shell = new Shell();
   const server = await shell.serve();
   await shell.belay("run", "--detach", "write a.txt");
@@ -84,12 +84,12 @@ test("G36: belay approve takes nothing that was typed before its question", { ti
   await server.ended;
 });
 
-test("G36: a question is drawn again in the new width of its terminal; the code typed meanwhile is dropped", {
+test("G36: after a resize the question is drawn again in the new width, and the typed code is dropped", {
   timeout: 60_000,
 }, async () => {
   const shell = new Shell();
-  const words = [process.execPath, MAIN, "run", "--agent", TRICKY, "one"].map((word) => `'${word}'`).join(" ");
-  const run = shell.command("script", "-qefc", `tty; stty cols 160 rows 50; TERM=xterm ${words}`, "/dev/null");
+  const command = [process.execPath, MAIN, "run", "--agent", TRICKY, "one"].map((word) => `'${word}'`).join(" ");
+  const run = shell.command("script", "-qefc", `tty; stty cols 160 rows 50; TERM=xterm ${command}`, "/dev/null");
   const terminal = await run.sees(/(\/dev\/pts\/\d+)/);
   const code = await run.sees(ASKED);
   run.type(code);
@@ -99,7 +99,7 @@ test("G36: a question is drawn again in the new width of its terminal; the code 
   const rows = redrawn.split(/\r?\n/).filter((row) => row.startsWith("│"));
   expect(rows.length).toBeGreaterThan(1);
   for (const row of rows) expect(row.length).toBeLessThan(40);
-  // What was typed on the first drawing is not on the second.
+  // Keys typed on the first drawing are dropped.
   run.type("\r");
   const last = await run.sees(/Nothing was answered[\s\S]*Type (\w{4}) to allow it .*: /);
   expect(last).not.toBe(code);

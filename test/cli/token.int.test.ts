@@ -1,4 +1,4 @@
-// `belay token` and the audit trail of `belay logs`, as they are typed; without a server, so that nothing hides.
+// `belay token` and the audit trail of `belay logs`, as a user types them.
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { jsonLines, Shell } from "../fixtures/shell.ts";
 const SECRET = /^belay_[A-Za-z0-9_-]{43}\n$/;
 
 describe("belay token", { timeout: 60_000 }, () => {
-  test("a new one is printed once, alone on stdout, and kept nowhere", async () => {
+  test("a new secret is printed once, alone on stdout, and is in no file", async () => {
     const shell = new Shell();
     const { code, out, err } = await shell.belay(
       "token",
@@ -23,7 +23,7 @@ describe("belay token", { timeout: 60_000 }, () => {
     );
     expect(code).toBe(0);
     expect(out).toMatch(SECRET);
-    expect(err).toContain("ci: read, prompt; the whole house");
+    expect(err).toContain("ci: read, prompt; the whole server");
     const kept = readFileSync(join(shell.home, "tokens.json"), "utf8");
     expect(kept).not.toContain(out.trim());
     expect(statSync(join(shell.home, "tokens.json")).mode & 0o777).toBe(0o600);
@@ -32,7 +32,7 @@ describe("belay token", { timeout: 60_000 }, () => {
     expect(list.out).not.toContain("belay_");
   });
 
-  test("tenants, rotation and revocation, as JSON", async () => {
+  test("adds a token of a tenant, rotates and revokes it, as JSON", async () => {
     const shell = new Shell();
     const added = await shell.belay("token", "add", "watch", "--scope", "read", "--tenant", "acme", "--json");
     expect(jsonLines(added.out)).toMatchObject([
@@ -51,13 +51,13 @@ describe("belay token", { timeout: 60_000 }, () => {
     [["revoke", "nobody"], EXIT_CODE.not_found, "nobody"],
     [["rotate", "nobody"], EXIT_CODE.not_found, "nobody"],
     [["show"], EXIT_CODE.not_found, "belay serve"],
-  ])("%j is refused with advice", async (words, expected, advice) => {
-    const { code, out, err } = await new Shell().belay("token", ...words);
+  ])("%j is refused with advice", async (args, expected, advice) => {
+    const { code, out, err } = await new Shell().belay("token", ...args);
     expect({ code, out }).toEqual({ code: expected, out: "" });
     expect(err).toContain(advice);
   });
 
-  test("one's own is shown on a terminal; elsewhere only to whoever insists", async () => {
+  test("the own token is shown on a terminal, and elsewhere only with --plain", async () => {
     const shell = new Shell();
     await shell.serve();
     const refused = await shell.belay("token", "show");
@@ -71,9 +71,9 @@ describe("belay token", { timeout: 60_000 }, () => {
 });
 
 describe("belay logs", { timeout: 60_000 }, () => {
-  test("without an id it is the audit trail, newest last; a home that was never used has none", async () => {
+  test("without an id prints the audit trail, newest last; that of a new home is empty", async () => {
     const shell = new Shell();
-    expect((await shell.belay("logs")).out).toBe("Nobody has asked for anything yet.\n");
+    expect((await shell.belay("logs")).out).toBe("The audit trail is empty.\n");
     expect((await shell.belay("logs", "--json")).out).toBe("");
     await shell.serve();
     for (const text of ["say one", "say two", "say three"]) await shell.belay("run", "--key", text, text);
@@ -86,7 +86,7 @@ describe("belay logs", { timeout: 60_000 }, () => {
     expect(Number(records[0]?.at)).toBeLessThanOrEqual(Number(records[1]?.at));
   });
 
-  test("of a session it is what happened there, also in a store that no server has open", async () => {
+  test("of a session or a run prints its events, even from a store that no server has open", async () => {
     const shell = new Shell();
     const server = await shell.serve();
     const run = await shell.belay("run", "--json", "say hello");
@@ -95,8 +95,8 @@ describe("belay logs", { timeout: 60_000 }, () => {
     expect(lines.out).toMatch(/1 .* session\.created[\s\S]*run\.accepted +run_\S+ say hello[\s\S]*run\.settled/);
     server.signal("SIGTERM");
     expect(await server.ended).toBe(0);
-    const resting = await shell.belay("logs", "--store", join(shell.home, "belay.db"), String(runId), "--json");
-    expect(jsonLines(resting.out).map(({ type }) => type)).toEqual([
+    const offline = await shell.belay("logs", "--store", join(shell.home, "belay.db"), String(runId), "--json");
+    expect(jsonLines(offline.out).map(({ type }) => type)).toEqual([
       ...["run.accepted", "run.started", "turn.requested", "turn.settled", "run.settled"],
     ]);
   });
@@ -106,10 +106,10 @@ describe("belay logs", { timeout: 60_000 }, () => {
     [["proc_nothing.1"], EXIT_CODE.not_found],
     [["--url", "http://127.0.0.1:1"], EXIT_CODE.invalid],
     [["--limit", "0"], EXIT_CODE.invalid],
-  ])("%j is refused", async (words, expected) => {
+  ])("%j is refused", async (args, expected) => {
     const shell = new Shell();
     await shell.serve();
-    const { code, out } = await shell.belay("logs", ...words);
+    const { code, out } = await shell.belay("logs", ...args);
     expect({ code, out }).toEqual({ code: expected, out: "" });
   });
 });

@@ -1,11 +1,11 @@
-// A configuration that lies in the working directory, put there by a stranger or by a command of an agent.
+// A configuration in the working directory, which a stranger or a command of an agent may have put there.
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { AGENT, PAINTED, type Program, Shell } from "../fixtures/shell.ts";
 
-/** It says that it was run, and with which content. */
+/** A configuration that leaves a file when it is run. */
 const codeThatLeaves = (shell: Shell, mark: string): string =>
   `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(join(shell.home, mark))}, "");
    export const config = { agent: ${JSON.stringify(AGENT)} };`;
@@ -18,12 +18,12 @@ const QUESTION = /Type yes to trust exactly this, anything else to leave: /;
 const asked = (program: Program): number =>
   [...stripVTControlCharacters(program.out).matchAll(/Configuration found here/g)].length;
 
-test("G39: without a terminal it is not run, by no command, and the refusal names the one that trusts it", async () => {
+test("G39: without a terminal no command runs it, and the error names the command that trusts it", async () => {
   const shell = new Shell();
   put(shell, "belay.config.mjs", codeThatLeaves(shell, "ran"));
-  for (const words of [["run", "hello"], ["serve", "--port", "0"], ["acp"], ["bridge"]]) {
-    const { code, err } = await shell.belay(...words);
-    expect([words[0], code, ran(shell, "ran")]).toEqual([words[0], 2, false]);
+  for (const args of [["run", "hello"], ["serve", "--port", "0"], ["acp"], ["bridge"]]) {
+    const { code, err } = await shell.belay(...args);
+    expect([args[0], code, ran(shell, "ran")]).toEqual([args[0], 2, false]);
     expect(err).toContain(`belay trust ${join(shell.home, "belay.config.mjs")}`);
   }
 });
@@ -37,7 +37,7 @@ test("G39: belay trust trusts exactly one content of exactly one path", async ()
   expect(statSync(join(shell.home, "trusted.json")).mode & 0o777).toBe(0o600);
   expect((await shell.belay("run", "say hello")).out).toBe("hello\n");
   expect(ran(shell, "one")).toBe(true);
-  // As a command of an agent would leave it in its workspace.
+  // As a command of an agent could change it in its workspace.
   put(shell, "belay.config.mjs", codeThatLeaves(shell, "two"));
   expect((await shell.belay("run", "say hello")).code).toBe(2);
   expect(ran(shell, "two")).toBe(false);
@@ -58,7 +58,7 @@ test("G39: a file that it imports is part of what is trusted", async () => {
   expect(ran(shell, "two")).toBe(false);
 });
 
-test("at a terminal it is asked once, and shown; yes is remembered for this content", async () => {
+test("at a terminal the configuration is shown and asked about once; yes is remembered for its content", async () => {
   const shell = new Shell();
   put(shell, "belay.config.json", JSON.stringify({ agent: AGENT }));
   const first = shell.onTerminal("run", "say hello");
@@ -103,7 +103,7 @@ test("G36: a content that imitates the question stays in its margin", async () =
   expect(existsSync(join(shell.home, "trusted.json"))).toBe(false);
 });
 
-test("a file of trusted configurations that is damaged trusts nothing", async () => {
+test("a damaged file of trusted configurations trusts nothing", async () => {
   const shell = new Shell();
   put(shell, "belay.config.json", JSON.stringify({ agent: AGENT }));
   await shell.belay("trust", ".");

@@ -1,4 +1,4 @@
-// Tricks at a terminal: typed ahead, pasted, imitated, redrawn. Nothing that was not on the screen is approved.
+// Attacks at a terminal: typing ahead, pasting, imitating, redrawing. Only what was on the screen is approved.
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -8,13 +8,13 @@ const HERE = ["run", "--agent", join(import.meta.dirname, "../fixtures/tricky-ag
 
 const PAINTING = RegExp(PAINTED.query.replace("[", "\\["));
 
-/** A question that only a no ends, so that the test sees that nothing else did. */
+/** Denies the question, which proves that it was still open. */
 async function deny(run: Program, pattern = ASKED): Promise<void> {
   await run.sees(pattern);
   run.type("n\r");
 }
 
-describe("keys that come before a question is on the screen", { timeout: 60_000 }, () => {
+describe("keys typed before a question is on the screen", { timeout: 60_000 }, () => {
   test.each([
     ["before anything is shown", "y\ry\ryes\ralways\r"],
     ["twenty times", "y\r".repeat(20)],
@@ -28,7 +28,7 @@ describe("keys that come before a question is on the screen", { timeout: 60_000 
     expect(run.out.match(/to allow it/g)).toHaveLength(1);
   });
 
-  test("keys between the question and the terminal's word that it is painted are dropped", async () => {
+  test("keys between the question and the terminal's paint report are dropped", async () => {
     const run = new Shell().onSilentTerminal(...HERE, "one");
     await run.sees(PAINTING);
     run.type("y\r");
@@ -37,7 +37,7 @@ describe("keys that come before a question is on the screen", { timeout: 60_000 
     await run.sees(/one: failed/);
   });
 
-  test("a terminal that never says so is not waited for; what was typed meanwhile is dropped", async () => {
+  test("a terminal without a paint report is not waited for; keys typed meanwhile are dropped", async () => {
     const run = new Shell().onSilentTerminal(...HERE, "one");
     await run.sees(PAINTING);
     run.type("y\r");
@@ -45,7 +45,7 @@ describe("keys that come before a question is on the screen", { timeout: 60_000 
     await run.sees(/one: failed/);
   });
 
-  test("an answer that is hit twice answers once", async () => {
+  test("an answer that is typed twice counts once", async () => {
     const run = new Shell().onTerminal(...HERE, "twice");
     const code = await run.sees(ASKED);
     run.type(`${code}\r${code}\ry\r`);
@@ -63,13 +63,13 @@ describe("keys that come before a question is on the screen", { timeout: 60_000 
 });
 
 describe("a question that is drawn again, or withdrawn", { timeout: 60_000 }, () => {
-  test("G36: each wrong answer draws it anew with another code; the codes of before approve nothing", async () => {
+  test("G36: each wrong answer draws the question again with another code; earlier codes approve nothing", async () => {
     const run = new Shell().onTerminal(...HERE, "one");
     const first = await run.sees(ASKED);
     run.type("zzzz\r");
     const second = await run.sees(/Nothing was answered[\s\S]*Type (\w{4}) to allow it .*: /);
     expect(second).not.toBe(first);
-    // In the instant in which the next one is drawn, and all at once.
+    // All at once, while the next one is drawn.
     run.type(`zzzz\r${first}\r${second}\r`);
     await run.sees(/(Nothing was answered[\s\S]*){2}Type \w{4} to allow it .*: /);
     run.type(`${first}\r`);
@@ -92,8 +92,8 @@ describe("a question that is drawn again, or withdrawn", { timeout: 60_000 }, ()
   });
 });
 
-describe("words that imitate a question", { timeout: 60_000 }, () => {
-  test("stand in a margin, and what they lead to type approves nothing", async () => {
+describe("model text that imitates a question", { timeout: 60_000 }, () => {
+  test("is in a margin, and an answer to it approves nothing", async () => {
     const run = new Shell().onTerminal(...HERE, "imitate");
     await run.sees(/│ Type abcd to allow it/);
     run.type("abcd\ry\r");
@@ -103,7 +103,7 @@ describe("words that imitate a question", { timeout: 60_000 }, () => {
     await run.sees(/first: failed/);
   });
 
-  test("do not reach the first column by filling rows", async () => {
+  test("does not reach the first column by filling rows", async () => {
     const run = new Shell().onTerminal(...HERE, "fill 160");
     await run.sees(/filled/);
     await run.ended;

@@ -14,7 +14,7 @@ test("K2: what a tool has left open does not keep a server that has ended in ord
   expect((await shell.belay("run", "handles")).out).toBe("left something behind\n");
   server.signal("SIGTERM");
   expect(await server.ended).toBe(0);
-  expect(server.err).toContain("ended in order");
+  expect(server.err).toContain("shut down gracefully");
 });
 
 test("K2: a promise that never ends, with a timer and a port, keeps it no longer than --drain-ms", {

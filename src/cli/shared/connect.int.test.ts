@@ -12,17 +12,17 @@ import { openControl } from "./connect.ts";
 let folder: string;
 let home: string;
 let server: Server;
-/** What was shown to the server, in the order in which it came. */
-let shown: (string | undefined)[];
+/** The Authorization headers that the server has received, in the order of arrival. */
+let headers: (string | undefined)[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "bd-"));
   home = join(folder, "home");
   mkdirSync(home, { mode: 0o700 });
-  shown = [];
+  headers = [];
   // Answers like a server without sessions.
   server = createServer((request, response) => {
-    if (request.url !== "/healthz") shown.push(request.headers.authorization);
+    if (request.url !== "/healthz") headers.push(request.headers.authorization);
     response.setHeader("content-type", "application/json").end('{"sessions":[],"next":null}');
   });
 });
@@ -41,7 +41,7 @@ const listening = (where: string | { readonly port: number; readonly host: strin
 const note = (fields: object): void =>
   writeFileSync(join(home, "server.json"), JSON.stringify({ pid: 1, startedAt: 1, version: "0", ...fields }));
 
-/** As a copy of a data directory has it, which another program serves from a socket elsewhere. */
+/** The note of a copied data directory, which another program serves from a socket elsewhere. */
 function copyNote(): void {
   const socket = join(folder, "s");
   writeServer(openDataDir({ home, env: {} }), { pid: process.pid, socket, startedAt: 1, version: "0" });
@@ -50,7 +50,7 @@ function copyNote(): void {
   home = copy;
 }
 
-/** As the server of the directory has it. */
+/** Holds the lock, as the server of the directory does. */
 function holdLock(): void {
   const lock = takeLock(join(home, "belay.db"));
   onTestFinished(() => lock.release());
@@ -64,73 +64,73 @@ async function refused(options: Parameters<typeof openControl>[0], env = {}): Pr
   } catch (error) {
     return error as ControlError;
   }
-  return expect.fail("it was opened");
+  return expect.fail("the connection was opened");
 }
 
-describe("the server of this home", () => {
-  test("is found by its note, on its socket, without a token", async () => {
+describe("the server of a data directory", () => {
+  test("is found by its note and connected to on its socket, without a token", async () => {
     const socket = join(folder, "s");
     await listening(socket);
     writeFileSync(join(home, "token"), "belay_secret\n");
     note({ socket, url: "http://127.0.0.1:1", pid: process.pid });
     holdLock();
-    const door = await openControl({}, { BELAY_HOME: home });
-    expect(door).toMatchObject({ kind: "server", where: `the server at ${socket}` });
-    expect(await door.control.sessions()).toEqual([]);
-    await door.close();
-    expect(new Set(shown)).toEqual(new Set([undefined]));
+    const connection = await openControl({}, { BELAY_HOME: home });
+    expect(connection).toMatchObject({ kind: "server", where: `the server at ${socket}` });
+    expect(await connection.control.sessions()).toEqual([]);
+    await connection.close();
+    expect(new Set(headers)).toEqual(new Set([undefined]));
   });
 
-  test("without a socket it is asked at its address, with the token of the home", async () => {
+  test("without a socket is connected to at its address, with the token of the directory", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_secret\n");
     note({ url: url(), pid: process.pid });
     const lock = takeLock(join(home, "belay.db"));
     onTestFinished(() => lock.release());
-    // A token of the environment is for an address that was typed, not for one that was found.
-    const door = await openControl({ home }, { BELAY_TOKEN: "belay_env" });
-    await door.close();
-    expect(new Set(shown)).toEqual(new Set(["Bearer belay_secret"]));
+    // BELAY_TOKEN is only for an address that was typed, not for one that was found.
+    const connection = await openControl({ home }, { BELAY_TOKEN: "belay_env" });
+    await connection.close();
+    expect(new Set(headers)).toEqual(new Set(["Bearer belay_secret"]));
   });
 
-  test("G27: whose socket is gone is asked at the address of its note", async () => {
+  test("G27: if the socket is gone, the server is connected to at the address of its note", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     note({ url: url(), socket: join(folder, "gone") });
     const lock = takeLock(join(home, "belay.db"));
     onTestFinished(() => lock.release());
-    const door = await openControl({ home }, {});
-    expect(door.where).toBe(`the server at ${url()}`);
-    await door.close();
+    const connection = await openControl({ home }, {});
+    expect(connection.where).toBe(`the server at ${url()}`);
+    await connection.close();
   });
 
-  test("whose note is gone is asked on the socket of the directory", async () => {
+  test("if the note is gone, the server is connected to on the socket of the directory", async () => {
     await listening(join(home, "belay.sock"));
-    const door = await openControl({ home }, {});
-    expect(door.where).toBe(`the server at ${join(home, "belay.sock")}`);
-    await door.close();
+    const connection = await openControl({ home }, {});
+    expect(connection.where).toBe(`the server at ${join(home, "belay.sock")}`);
+    await connection.close();
   });
 
-  test("that was killed has left an address, which is another's by now: the token is not sent there", async () => {
+  test("a killed server's address may belong to another program: the token is not sent there", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_secret\n");
     note({ url: url() });
     expect(await refused({ home })).toMatchObject({ code: "disconnected" });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
   test.each([
     ["left when it was killed", () => {}, "does not answer"],
     ["copied with its directory", () => copyNote(), "No server is running"],
-  ])("G38: another program on the socket of a note is not the server: the note was %s", async (_, place, message) => {
+  ])("G38: a program on the socket of a stale note is not the server: the note was %s", async (_, place, message) => {
     const socket = join(folder, "s");
     await listening(socket);
     note({ socket, pid: process.pid });
     place();
     expect(await refused({ home })).toMatchObject({ code: "disconnected", message: expect.stringContaining(message) });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test("G38: whose socket others may replace is not connected to", async () => {
+  test("G38: a socket that other users may replace is not connected to", async () => {
     const socket = join(folder, "s");
     await listening(socket);
     note({ socket, pid: process.pid });
@@ -139,10 +139,10 @@ describe("the server of this home", () => {
     expect(await refused({ home })).toMatchObject({
       ...{ code: "forbidden", message: expect.stringContaining("could replace") },
     });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test.runIf(process.getuid?.() === 0)("G38: a socket of another user is not its own (as root)", async () => {
+  test.runIf(process.getuid?.() === 0)("G38: a socket of another user is not connected to (as root)", async () => {
     const socket = join(folder, "s");
     await listening(socket);
     note({ socket, pid: process.pid });
@@ -151,10 +151,10 @@ describe("the server of this home", () => {
     expect(await refused({ home })).toMatchObject({
       ...{ code: "forbidden", message: expect.stringContaining("belongs to another user") },
     });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test("G38: that is reached by a link which others may replace is not connected to", async () => {
+  test("G38: a directory behind a symlink that other users may replace is not connected to", async () => {
     const open = join(folder, "open");
     mkdirSync(open);
     symlinkSync(home, join(open, "link"));
@@ -163,17 +163,17 @@ describe("the server of this home", () => {
     expect(await refused({ home: join(open, "link") })).toMatchObject({
       ...{ code: "forbidden", message: expect.stringContaining("could replace") },
     });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test("whose socket cannot be looked at is not running", async () => {
+  test("a socket path that cannot be resolved counts as no running server", async () => {
     symlinkSync("belay.sock", join(home, "belay.sock"));
     expect(await refused({ home })).toMatchObject({
       ...{ code: "disconnected", message: expect.stringContaining("No server is running") },
     });
   });
 
-  test("that starts is waited for while it holds the lock", async () => {
+  test("a starting server that holds the lock is waited for", async () => {
     const lock = takeLock(join(home, "belay.db"));
     onTestFinished(() => lock.release());
     const opening = openControl({ home }, {});
@@ -181,7 +181,7 @@ describe("the server of this home", () => {
     await (await opening).close();
   });
 
-  test("that leaves while it is connected to is not waited for: there is none", async () => {
+  test("a server that exits during the connection attempt is not waited for", async () => {
     const socket = join(home, "belay.sock");
     server.removeAllListeners("request");
     server.once("request", (_, response) => {
@@ -197,7 +197,7 @@ describe("the server of this home", () => {
     });
   });
 
-  test("that nobody has started is said, with how to start one", async () => {
+  test("the error of a missing server names the directory and how to start one", async () => {
     const { code, message, hint } = await refused({ home });
     expect(code).toBe("disconnected");
     expect(message).toContain(home);
@@ -206,10 +206,13 @@ describe("the server of this home", () => {
 
   test.each([
     ["its socket is gone", { socket: "gone" }],
-    ["its process id is somebody else's, and nobody answers", { pid: process.pid, url: "http://127.0.0.1:1" }],
-    ["it says nothing of use", {}],
+    [
+      "its process id is another program's, and its address does not answer",
+      { pid: process.pid, url: "http://127.0.0.1:1" },
+    ],
+    ["it names no address", {}],
   ])(
-    "a note of a server that was killed is not believed: %s",
+    "the note of a killed server is ignored: %s",
     { meta: { id: "cli/stale-server-note-ignored" } },
     async (_, fields) => {
       note("socket" in fields ? { socket: join(folder, "gone") } : fields);
@@ -221,7 +224,7 @@ describe("the server of this home", () => {
 });
 
 describe("a server that is named", () => {
-  test("the token of a file comes before that of the environment, and that before the home's", async () => {
+  test("--token-file takes precedence over BELAY_TOKEN, and that over the directory's token", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_home\n");
     note({ url: url(), pid: process.pid });
@@ -234,9 +237,9 @@ describe("a server that is named", () => {
       [{}, { BELAY_TOKEN: "belay_env" }, "belay_env"],
       [{}, { BELAY_TOKEN: "" }, "belay_home"],
     ] as const) {
-      shown = [];
+      headers = [];
       await (await openControl({ url: url(), home, ...options }, env)).close();
-      expect(new Set(shown)).toEqual(new Set([`Bearer ${token}`]));
+      expect(new Set(headers)).toEqual(new Set([`Bearer ${token}`]));
     }
   });
 
@@ -245,17 +248,17 @@ describe("a server that is named", () => {
     ["its server was killed, and another program has the port", () => note({ url: url(), pid: 999_999_999 })],
     ["its server listens elsewhere", () => note({ url: "http://127.0.0.1:1", pid: process.pid })],
     ["the process that it names has no file of it open", () => note({ url: url(), pid: process.pid })],
-  ])("G38: the token of the home is sent to no address but its server's: %s", async (_, place) => {
+  ])("G38: the token of a directory is sent only to the address of its server: %s", async (_, place) => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_home\n");
     place();
     expect(await refused({ url: url(), home })).toMatchObject({
       ...{ code: "forbidden", message: expect.stringContaining("is not sent to") },
     });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test("G38: nor one of a directory that others may replace", async () => {
+  test("G38: the token of a directory that other users may replace is not sent", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     writeFileSync(join(home, "token"), "belay_home\n");
     note({ url: url(), pid: process.pid });
@@ -263,23 +266,23 @@ describe("a server that is named", () => {
     onTestFinished(() => lock.release());
     chmodSync(folder, 0o777);
     expect(await refused({ url: url(), home })).toMatchObject({ message: expect.stringContaining("could replace") });
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 
-  test("where nobody answers, that is said at once", async () => {
+  test("an address that does not answer is reported at once", async () => {
     expect((await refused({ url: "http://127.0.0.1:1", home })).message).toBe(
       "No server answers at http://127.0.0.1:1.",
     );
     expect((await refused({ socket: join(folder, "none"), home })).code).toBe("disconnected");
   });
 
-  test.each(["ftp://x", "nonsense", "http://user:secret@127.0.0.1:1"])("%s is no address", async (typed) => {
+  test.each(["ftp://x", "nonsense", "http://user:secret@127.0.0.1:1"])("%s is refused as an address", async (typed) => {
     const { code, message } = await refused({ url: typed, home });
     expect(code).toBe("invalid");
     expect(message).not.toContain("secret");
   });
 
-  test("a token file that is not there, is empty, or is something else is refused by name", async () => {
+  test("a token file that is missing, malformed or too large is refused by name", async () => {
     await listening({ port: 0, host: "127.0.0.1" });
     const odd = join(folder, "odd");
     writeFileSync(odd, "two words");
@@ -290,18 +293,18 @@ describe("a server that is named", () => {
       expect(code).toBe("invalid");
       expect(message).toContain(tokenFile);
     }
-    expect(shown).toEqual([]);
+    expect(headers).toEqual([]);
   });
 });
 
-test("a socket is shown no token but one that was named: that of the environment is for another server", async () => {
+test("a socket is sent only the token of --token-file, never that of the environment", async () => {
   const socket = join(folder, "s");
   await listening(socket);
   const tokenFile = join(folder, "named");
   writeFileSync(tokenFile, "belay_named");
   await (await openControl({ socket, home }, { BELAY_TOKEN: "belay_env" })).close();
-  expect(new Set(shown)).toEqual(new Set([undefined]));
-  shown = [];
+  expect(new Set(headers)).toEqual(new Set([undefined]));
+  headers = [];
   await (await openControl({ socket, home, tokenFile }, {})).close();
-  expect(new Set(shown)).toEqual(new Set(["Bearer belay_named"]));
+  expect(new Set(headers)).toEqual(new Set(["Bearer belay_named"]));
 });

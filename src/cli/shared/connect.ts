@@ -1,5 +1,5 @@
-// How a command comes to the Belay it speaks to: a server that was named, the running server of this home, the program
-// that has a store open, or a store that none has open.
+// Connects a command to a Belay: a server that was named, the running server of this data directory, the program that
+// has a store open, or a store that no program has open.
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { ControlError } from "../../core/errors.ts";
@@ -22,36 +22,36 @@ import type { Holder } from "./store-holder.ts";
 
 export interface Connection {
   readonly control: BelayControl;
-  /** `store`: nobody is at work there, so nothing happens until a server opens it. */
+  /** `store`: no worker drives it, so nothing happens until a server opens it. */
   readonly kind: "server" | "store";
-  /** Who answered, for people. */
+  /** Where the connection leads, for messages. */
   readonly where: string;
-  /** Whether the server is there, busy or not. */
+  /** Whether the server is running, busy or not. */
   isThere?(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** A token is 43 characters. Whatever is much larger is not a file with a token. */
+/** A token is 43 characters. A much larger file is not a token file. */
 const TOKEN_BYTES_MAX = 4_096;
 
-/** How long a server that was there may be gone before a command gives up. */
+/** How long a server that was running may be unreachable before a command gives up. */
 const PATIENCE_MS = 10_000;
 
 export interface Patience {
-  /** How long a server that was there may be silent. `Infinity`: until it answers, or the user leaves. */
+  /** How long a running server may not answer. `Infinity`: until it answers, or the user presses Ctrl-C. */
   readonly patienceMs?: number;
-  /** How long it may refuse connections, as one that is restarted does. Default: `patienceMs`. */
+  /** How long it may refuse connections, as during a restart. Default: `patienceMs`. */
   readonly absentMs?: number;
   /** Aborts connecting. */
   readonly signal?: AbortSignal;
 }
 
-/** For stops: one that was typed is kept and sent again until the server has answered it, or is gone. */
+/** For stops: the request is sent again until the server has answered it, or is gone. */
 export const UNTIL_ANSWERED: Patience = { patienceMs: Number.POSITIVE_INFINITY, absentMs: PATIENCE_MS };
 
 /**
- * Opens the way that the options name. Rejects with a ControlError that says what to do. If the server falls silent
- * while it is connected to, or later while it is waited for without end, a message says so.
+ * Opens the connection that the options name. Rejects with a ControlError whose hint says what to do. Prints a message
+ * if the server does not answer while connecting, or later while a command waits for it without a limit.
  */
 export async function openControl(
   options: ConnectionOptions,
@@ -64,7 +64,7 @@ export async function openControl(
   if (found === "none") throw noServer(home);
   const { place, isSilent } = found;
   const token = tokenOf(options, env, place);
-  if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw inTheOpen(place.url);
+  if (token !== undefined && place.url?.protocol === "http:" && !isLoopback(place.url)) throw unencrypted(place.url);
   const { connectBelay } = await import("../../client/belay-client.ts");
   const target = place.url === undefined ? { socket: place.socket } : { url: place.url.href };
   const rest = { ...target, patienceMs, absentMs, ...(token === undefined ? {} : { token }) };
@@ -83,16 +83,16 @@ export async function openControl(
 
 type ServerPlace =
   | { readonly socket: string; readonly url?: undefined; readonly home?: undefined }
-  /** `home`: that whose token may be shown to it. */
+  /** `home`: the data directory whose token may be sent to it. */
   | { readonly socket?: undefined; readonly url: URL; readonly home: DataDir | undefined };
 
 interface FoundServer {
   readonly place: ServerPlace;
-  /** It did not answer in time, so it is busy. The user has been told. */
+  /** It did not answer in time, so it is busy. A message about this was printed. */
   readonly isSilent: boolean;
 }
 
-/** The server that is meant, if there is one. One that does not answer in time is there all the same: it is busy. */
+/** The server that the options name, if it runs. A server that does not answer in time counts as running but busy. */
 async function findServer(
   options: ConnectionOptions,
   home: DataDir,
@@ -103,7 +103,7 @@ async function findServer(
   if (place === undefined) return findHolder(ofDirectory(home), limits);
   const presence = await presenceOf(addressOf(place));
   if (presence === "absent") throw noServerAt(nameOf(place));
-  if (presence === "silent") sayWaiting(nameOf(place));
+  if (presence === "silent") printWaiting(nameOf(place));
   return { place, isSilent: presence === "silent" };
 }
 
@@ -119,32 +119,32 @@ interface WaitLimits {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A server whose socket was removed opens it again within this time. */
+/** A server whose socket file was removed creates it again within this time. */
 const RESTORED_MS = 3_000;
 
 /** A server of a data directory listens as soon as it has opened the store, on a busy machine within this time. */
 const SOCKET_MS = 30_000;
 
-/** The same for a store that was named. Most often a program that uses the library has it open, without a socket. */
+/** The same for a named store. Usually a program that uses the library has it open, without a socket. */
 const STORE_SOCKET_MS = 5_000;
 
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
-/** Where a store's holder may answer. */
+/** How to find the process that holds a store. */
 interface HolderSearch {
-  /** Whose sockets are looked at. */
+  /** The data directory whose sockets are tried. */
   readonly home: DataDir;
   readonly store: string;
-  /** For people. */
+  /** For messages. */
   readonly name: string;
-  /** A holder that has had it for longer than this has no socket, unless one that was removed is opened again. */
+  /** A holder that has had the store for longer than this has no socket, except one that is being created again. */
   readonly socketMs: number;
   readonly restoredMs: number;
   waysTo(holder: Holder | undefined): readonly ServerPlace[];
   unreachable(holder: Holder): ControlError;
 }
 
-/** A data directory: its sockets, then the address of its note. A note counts only if its process has the lock. */
+/** A data directory: its sockets, then the address in `server.json`, which counts only if its process has the lock. */
 const ofDirectory = (home: DataDir): HolderSearch => ({
   home,
   store: home.storeFile,
@@ -155,7 +155,7 @@ const ofDirectory = (home: DataDir): HolderSearch => ({
   unreachable: (holder) => unreachable(home, holder),
 });
 
-/** A store that was named: its own socket, or those of the data directory whose note names it. */
+/** A named store: its own socket, or those of the data directory whose `server.json` names it. */
 function ofStore(file: string, home: DataDir): HolderSearch {
   const store = canonicalPath(file);
   const homes = [openDataDir({ home: dirname(store), env: process.env }), home];
@@ -175,7 +175,7 @@ function ofStore(file: string, home: DataDir): HolderSearch {
   };
 }
 
-/** It lies among everyone's temporary files, so another user could have put theirs there first. */
+/** The socket is in the shared temporary directory, so another user could have created theirs there first. */
 function ownSocket(file: string): readonly ServerPlace[] {
   const socket = socketOfStore(file);
   const found = lstatSync(dirname(socket), { throwIfNoEntry: false });
@@ -183,11 +183,11 @@ function ownSocket(file: string): readonly ServerPlace[] {
   return isOurs ? [{ socket }] : [];
 }
 
-/** The program that has a store open, by every way that is known. One that has the lock and starts is waited for. */
+/** Finds the program that has a store open, by every known address. Waits for one that has the lock and is starting. */
 async function findHolder(search: HolderSearch, { patienceMs, signal }: WaitLimits): Promise<FoundServer | "none"> {
   const { holderOf } = await import("./store-holder.ts");
   const began = systemClock.elapsed();
-  for (let isTold = false; ; ) {
+  for (let isWaitReported = false; ; ) {
     let busy: ServerPlace | undefined;
     const holder = holderOf(search.store);
     for (const place of search.waysTo(holder)) {
@@ -196,19 +196,19 @@ async function findHolder(search: HolderSearch, { patienceMs, signal }: WaitLimi
       if (presence === "answers") return { place, isSilent: false };
       if (presence === "absent" || busy !== undefined) continue;
       busy = place;
-      sayWaiting(nameOf(place));
+      printWaiting(nameOf(place));
     }
     if (busy !== undefined) return { place: busy, isSilent: true };
     if (holder === undefined) return "none";
     const waitedMs = systemClock.elapsed() - began;
     const isOver = waitedMs >= patienceMs || (waitedMs >= search.restoredMs && isOlder(holder, search.socketMs));
     if (isOver) throw search.unreachable(holder);
-    if (!isTold && waitedMs >= SILENT_MS) {
-      sayWaiting(`${search.name}, ${whoHolds(holder)},`);
-      isTold = true;
+    if (!isWaitReported && waitedMs >= SILENT_MS) {
+      printWaiting(`${search.name}, ${whoHolds(holder)},`);
+      isWaitReported = true;
     }
     signal?.throwIfAborted();
-    await new Promise<void>((resolve) => void systemClock.after(LOOK_MS, resolve));
+    await new Promise<void>((resolve) => void systemClock.after(POLL_MS, resolve));
   }
 }
 
@@ -218,24 +218,24 @@ interface Connecting<T> {
   connect(signal: AbortSignal): Promise<T>;
 }
 
-/** A server that leaves while it is connected to, and holds the directory no more, is not waited for. */
+/** Connects, and gives up as soon as the server has exited and no process holds the directory. */
 async function unlessGone<T>(store: string, place: ServerPlace, { signal, gone, connect }: Connecting<T>): Promise<T> {
   const { holderOf } = await import("./store-holder.ts");
   const left = new AbortController();
   let isOver = false;
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     const isGone = holderOf(store) === undefined && (await presenceOf(addressOf(place))) === "absent";
     if (isGone) left.abort();
-    else if (!isOver) dispose = systemClock.after(LOOK_MS, () => void look());
+    else if (!isOver) cancelTimer = systemClock.after(POLL_MS, () => void poll());
   };
-  let dispose = systemClock.after(LOOK_MS, () => void look());
+  let cancelTimer = systemClock.after(POLL_MS, () => void poll());
   try {
     return await connect(signal === undefined ? left.signal : AbortSignal.any([signal, left.signal]));
   } catch (error) {
     throw left.signal.aborted ? gone() : error;
   } finally {
     isOver = true;
-    dispose();
+    cancelTimer();
   }
 }
 
@@ -244,8 +244,8 @@ const isOlder = ({ since }: Holder, ms: number): boolean => since !== undefined 
 const whoHolds = ({ pid }: Holder): string => (pid === undefined ? "a process" : `process ${pid}`);
 
 /**
- * `holder` undefined: no process has the lock, and the note that is left may name an address or a socket that another
- * server has by now. The socket that is named after the directory is no other's.
+ * `holder` undefined: no process has the lock, and the `server.json` that was left behind may name an address or a
+ * socket that another server uses now. The socket that is named after the directory is never another server's.
  */
 function waysTo(home: DataDir, note: ServerNote | undefined, holder: Holder | undefined): readonly ServerPlace[] {
   const isHolders = holder !== undefined && (holder.pid === undefined || holder.pid === note?.pid);
@@ -263,7 +263,7 @@ const addressOf = ({ socket, url }: ServerPlace): ServerAddress => ({
   ...(url === undefined ? {} : { url: url.href }),
 });
 
-/** Opens, works, and closes, whatever becomes of the work. */
+/** Connects, does the work, and closes the connection even if the work fails. */
 export async function withControl<T>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<T>,
@@ -307,9 +307,9 @@ const isLoopback = ({ hostname }: URL): boolean =>
   hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 
 /**
- * The token that was named, else that of the environment, else that of the home. The last one is only for the server
- * of that home, and that of the environment only for an address that was typed. A socket wants none: who may open it
- * may ask, and a token in the environment that is for another server would only be refused.
+ * The token of --token-file, else that of the environment, else that of the data directory. The last one is sent only
+ * to the server of that directory, and that of the environment only to an address that was typed. A socket needs none:
+ * opening it is the authorisation, and a token in the environment that is for another server would only be refused.
  */
 function tokenOf(options: ConnectionOptions, env: Environment, { url, home }: ServerPlace): string | undefined {
   if (options.tokenFile !== undefined) return readToken(options.tokenFile);
@@ -337,16 +337,17 @@ function readToken(file: string): string {
   });
 }
 
-const watchSilence = (place: ServerPlace): (() => void) => onSilence(addressOf(place), () => sayWaiting(nameOf(place)));
+const watchSilence = (place: ServerPlace): (() => void) =>
+  onSilence(addressOf(place), () => printWaiting(nameOf(place)));
 
-function sayWaiting(address: string): void {
+function printWaiting(address: string): void {
   process.stderr.write(`belay: The server at ${address} does not answer yet. Waiting for it; Ctrl-C leaves.\n`);
 }
 
 const START =
   "Start one with `belay serve` in another shell; or name one with --url or --socket, or a file with --store.";
 
-/** Nothing listens there: not a server that is merely busy. */
+/** No process listens there. A server that is merely busy is not this error. */
 export class NoServer extends ControlError {
   constructor(message: string, hint: string) {
     super("disconnected", message, { hint });
@@ -372,7 +373,7 @@ const notAnswering = ({ serverFile }: DataDir, { pid }: ServerNote): NoServer =>
     `It has probably been killed, and has left ${serverFile}. ${START}`,
   );
 
-/** A program that opened the store through the library serves no socket, unless it asked for one. */
+/** A program that opened the store through the library has no socket, unless it requested one. */
 function unreachable({ dir }: DataDir, holder: Holder): NoServer {
   const { pid } = holder;
   const who = whoHolds(holder);
@@ -383,7 +384,7 @@ function unreachable({ dir }: DataDir, holder: Holder): NoServer {
   );
 }
 
-/** A program that uses the library answers no command, unless it serves the directory of its store. */
+/** A program that uses the library answers no commands, unless it serves the directory of its store. */
 function heldStore(file: string, holder: Holder): ControlError {
   const { pid } = holder;
   const end = pid === undefined ? "end that program" : `kill -INT ${pid}`;
@@ -392,7 +393,7 @@ function heldStore(file: string, holder: Holder): ControlError {
   });
 }
 
-const inTheOpen = ({ origin }: URL): ControlError =>
-  new ControlError("invalid", `The token is not sent to ${origin}: everybody on the way could read it.`, {
+const unencrypted = ({ origin }: URL): ControlError =>
+  new ControlError("invalid", `The token is not sent to ${origin}: it would travel unencrypted.`, {
     hint: "Use https, or bring the server's socket or port to this machine with ssh -L.",
   });

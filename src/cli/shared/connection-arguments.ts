@@ -3,16 +3,16 @@ import { resolve } from "node:path";
 import { shellQuoted } from "../commands/serve/serve-greeting.ts";
 import type { ConnectionOptions } from "./connection-options.ts";
 
-/** As they were typed, with whole paths and a space before each. Empty: nothing is needed. */
+/** The options as they were typed, with absolute paths and a space before each. Empty: none is needed. */
 export function connectionArguments({ url, socket, store, tokenFile, home }: ConnectionOptions): string {
   const given: readonly (readonly [string, string | undefined])[] = [
     ["--url", url],
-    ["--socket", whole(socket)],
-    ["--store", store === ":memory:" ? undefined : whole(store)],
-    ["--token-file", whole(tokenFile)],
-    ["--home", whole(home)],
+    ["--socket", absolute(socket)],
+    ["--store", store === ":memory:" ? undefined : absolute(store)],
+    ["--token-file", absolute(tokenFile)],
+    ["--home", absolute(home)],
   ];
   return given.map(([name, value]) => (value === undefined ? "" : ` ${name} ${shellQuoted(value)}`)).join("");
 }
 
-const whole = (path: string | undefined): string | undefined => (path === undefined ? undefined : resolve(path));
+const absolute = (path: string | undefined): string | undefined => (path === undefined ? undefined : resolve(path));

@@ -1,7 +1,7 @@
-// The options that say which Belay is meant: the running server of this home, another one, or a file.
+// The options that select a Belay: the running server of this data directory, another server, or a store file.
 import { type Command, Option } from "commander";
 
-/** As commander hands them on. */
+/** As commander returns them. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly socket?: string;
@@ -12,7 +12,7 @@ export interface ConnectionOptions {
 
 const HEADING = "Which Belay (default: the running server of this home):";
 
-/** Adds them to a command. Together they are an argument of `openControl()`. */
+/** Adds the connection options to a command. Their values are an argument of `openControl()`. */
 export function withConnectionOptions(command: Command): Command {
   return command
     .addOption(new Option("--url <url>", "a server at this address").conflicts(["socket", "store"]).helpGroup(HEADING))
@@ -28,9 +28,9 @@ export function withConnectionOptions(command: Command): Command {
     .addOption(new Option("--home <dir>", "where Belay keeps its things (else BELAY_HOME)").helpGroup(HEADING));
 }
 
-/** And `--json`, which every command has: on stdout JSON and nothing else. */
+/** Adds `--json`, which every command has: only JSON on stdout. */
 export const withJson = (command: Command, what = "one JSON document on stdout, and nothing else there"): Command =>
   command.option("--json", what);
 
-/** An option that may be given several times. Not one that takes all words behind it: the next may be the prompt. */
+/** An option that may be repeated. It is not variadic: the next word may be the prompt. */
 export const collected = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];

@@ -1,7 +1,7 @@
-// Examples of a command: shown by its --help, and proposed to whoever has got its words wrong.
+// Examples of a command: shown by its --help, and suggested after a usage error.
 import type { Command } from "commander";
 
-/** What is typed, and what that does. The first one is what a person should try. */
+/** What to type, and what that does. The first example of a command is the one to try first. */
 export type Example = readonly [typed: string, meaning: string];
 
 const KNOWN = new WeakMap<Command, readonly Example[]>();
@@ -13,12 +13,12 @@ export function withExamples(command: Command, examples: readonly Example[]): Co
   return command.addHelpText("after", `\nExamples:\n${lines.join("\n")}`);
 }
 
-/** What to try instead: the first example, or the help. */
+/** What to suggest after an error: the first example, or the help. */
 export function exampleOf(command: Command): string {
   return KNOWN.get(command)?.[0]?.[0] ?? `${fullName(command)} --help`;
 }
 
-/** `belay token add`: as it is typed. */
+/** The name as it is typed: `belay token add`. */
 export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }

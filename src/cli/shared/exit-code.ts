@@ -1,13 +1,13 @@
-// What the command line leaves to the shell that called it. Numbers here are for life: scripts branch on them.
+// The exit codes of the command line. A number never changes its meaning: scripts branch on them.
 import type { ControlCode } from "../../core/errors.ts";
 
-/** It did what was asked, and what was asked about is in order. */
+/** Success; a check found no problem. */
 export const EXIT_OK = 0;
 
-/** It did what was asked, and found something wrong: `belay verify` with findings. */
+/** The command worked and found a problem: `belay verify` with findings. */
 export const EXIT_FOUND = 1;
 
-/** A failure, by its code. Each has a number of its own, so that a script need not read the text. */
+/** A failure, by its code. Each has its own number, so that a script need not read the text. */
 export const EXIT_CODE = {
   invalid: 2,
   not_found: 3,
@@ -30,7 +30,7 @@ export const EXIT_CODE = {
   internal: 70,
 } as const satisfies Record<ControlCode, number>;
 
-/** Stopped by a signal before the end, in order: 128 and the signal's number, as shells count. */
+/** Shut down gracefully by a signal: 128 plus the signal's number, as shells do. */
 export const EXIT_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export type StopSignal = keyof typeof EXIT_SIGNAL;

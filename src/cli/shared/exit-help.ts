@@ -1,9 +1,9 @@
-// The exit codes, for people: one table, which --help shows.
+// The table of exit codes that --help shows.
 import type { ControlCode } from "../../core/errors.ts";
 import { EXIT_OUTCOME } from "../commands/run/run-exit.ts";
 import { EXIT_CODE, EXIT_FOUND, EXIT_OK, EXIT_SIGNAL } from "./exit-code.ts";
 
-/** What a failure means to a shell. A record, so that the compiler notices one that is missing here. */
+/** The meaning of each failure. A record, so that the compiler reports a missing one. */
 const MEANING: Readonly<Record<ControlCode, string>> = {
   invalid: "wrong usage, or an id that is not the only one of its beginning",
   not_found: "no such file, session, run, call, process or question",
@@ -26,7 +26,7 @@ const MEANING: Readonly<Record<ControlCode, string>> = {
   internal: "a fault in Belay",
 };
 
-/** Every number the command line leaves, and what it means, in order. */
+/** Every exit code and its meaning, in ascending order. */
 export function exitMeanings(): readonly (readonly [code: string, meaning: string])[] {
   const failures = Object.entries(EXIT_CODE).map(
     ([code, number]) => [number, MEANING[code as ControlCode]] as readonly [number, string],
@@ -37,7 +37,7 @@ export function exitMeanings(): readonly (readonly [code: string, meaning: strin
     ...failures,
     [EXIT_OUTCOME.failed, "`run`: the run failed"],
     [EXIT_OUTCOME.cancelled, "`run`: the run was cancelled"],
-    [EXIT_OUTCOME.lost, "`run`: the run was lost: nobody knows what it did"],
+    [EXIT_OUTCOME.lost, "`run`: the run was lost: what it did is unknown"],
   ];
   const signals = Object.values(EXIT_SIGNAL).join(", ");
   return [

@@ -8,12 +8,12 @@ const SOME = [
   ...["ses_build", "ses_build-2", "proc_build.10"],
 ];
 
-/** A control that has these ids, and counts how often it is asked for some. */
+/** A control that has these ids, and records each prefix that is searched for. */
 function someControl(ids: readonly string[] = SOME) {
-  const asked: string[] = [];
+  const searched: string[] = [];
   const part = {
     ids: async (prefix: string, { limit }: { readonly limit: number }) => {
-      asked.push(prefix);
+      searched.push(prefix);
       const found = ids.filter((id) => id.startsWith(prefix)).sort();
       return { ids: found.slice(0, limit), complete: found.length <= limit };
     },
@@ -21,7 +21,7 @@ function someControl(ids: readonly string[] = SOME) {
     run: async () => ({ row: async () => ({ phase: "live" }) }),
     findSession: async (id: string) => (id === "run_abe3" ? ("ses_abc1" as const) : undefined),
   };
-  return { control: part as unknown as BelayControl, asked };
+  return { control: part as unknown as BelayControl, searched };
 }
 
 const refusal = (promise: Promise<unknown>): Promise<ControlError> =>
@@ -30,7 +30,7 @@ const refusal = (promise: Promise<unknown>): Promise<ControlError> =>
     (error: ControlError) => error,
   );
 
-describe("what is typed finds the one thing that is meant", () => {
+describe("resolveId() finds the one id that was typed in full or as a prefix", () => {
   test.each([
     ["run_abd2", "run_abd2"],
     ["run_abe", "run_abe3"],
@@ -49,26 +49,26 @@ describe("what is typed finds the one thing that is meant", () => {
     expect(await resolveId(someControl().control, typed)).toBe(id);
   });
 
-  test("a whole id is taken as it is, without a search", async () => {
-    const { control, asked } = someControl();
+  test("a full generated id is returned without a search", async () => {
+    const { control, searched } = someControl();
     const id = "run_1k7fgqs2h8hcnnbubeaepbdg";
     expect(await resolveId(control, id)).toBe(id);
-    expect(asked).toEqual([]);
+    expect(searched).toEqual([]);
   });
 
-  test("an id that has ended does not mean a later one that begins with it", async () => {
+  test("the id of something that ended does not mean a later id that begins with it", async () => {
     expect(await resolveId(someControl().control, "proc_build.1")).toBe("proc_build.1");
     expect((await refusal(resolveId(someControl().control, "build.1"))).code).toBe("not_found");
   });
 
-  test("a whole id means itself while the store cannot be read; a prefix is refused", async () => {
+  test("a full id means itself while the store cannot be read; a prefix is refused", async () => {
     const { control } = someControl();
     const broken = { ...control, ids: () => Promise.reject(new ControlError("unavailable", "no")) } as BelayControl;
     expect(await resolveId(broken, "ses_build")).toBe("ses_build");
     expect((await refusal(resolveId(broken, "build"))).code).toBe("unavailable");
   });
 
-  test("an id that nothing here begins with is handed on; what cannot be an id is not", async () => {
+  test("a well-formed id that does not exist is returned; a malformed one is reported as not found", async () => {
     expect(await resolveId(someControl().control, "run_zzz")).toBe("run_zzz");
     expect((await refusal(resolveId(someControl().control, "zzz"))).code).toBe("not_found");
     expect((await refusal(resolveId(someControl().control, ""))).code).toBe("not_found");
@@ -76,7 +76,7 @@ describe("what is typed finds the one thing that is meant", () => {
   });
 });
 
-test("a prefix that several ids have is refused, and names them", async () => {
+test("an ambiguous prefix is refused, and the error lists the ids", async () => {
   const { code, message, hint } = await refusal(resolveId(someControl().control, "ses_"));
   expect(code).toBe("invalid");
   expect(message).toContain("3 ids");
@@ -86,14 +86,14 @@ test("a prefix that several ids have is refused, and names them", async () => {
   expect(both.hint).toContain("run_x  run, live");
 });
 
-test("a prefix that very many ids have is refused with the first of them", async () => {
+test("a prefix of more than ten ids is refused with the first ten", async () => {
   const many = Array.from({ length: 30 }, (_, at) => `run_m${at}`);
   const { message, hint } = await refusal(resolveId(someControl(many).control, "run_m"));
   expect(message).toContain("more than 10 ids");
   expect(hint).toMatch(/run_m17 {2}run, live\n {4}and more$/);
 });
 
-test("a session is found by anything in it", async () => {
+test("resolveSession() finds a session by its own id and by the id of a run in it", async () => {
   expect(await resolveSession(someControl().control, "run_abe")).toBe("ses_abc1");
   expect(await resolveSession(someControl().control, "ses_abc1")).toBe("ses_abc1");
   expect((await refusal(resolveSession(someControl().control, "run_zzz"))).code).toBe("not_found");

@@ -1,13 +1,13 @@
-// Ids as people type them: whole, or any prefix that no other id has.
+// Resolves ids as users type them: in full, or any unique prefix.
 //
 // Invariants
-// 1. An exact id means itself, whatever else begins with it.
-// 2. A prefix means an id only if no other id has it, live or at rest.
+// 1. An exact id means itself, even if other ids begin with it.
+// 2. A prefix means an id only if no other id has it, live or ended.
 
 import { ControlError } from "../../core/errors.ts";
 import { isCallId, isProcessId, isQuestionId, isRunId, isSessionId, type SessionId } from "../../core/model/ids.ts";
 import type { BelayControl } from "../../ports/control.ts";
-import { sayOutcome } from "./format/format-outcome.ts";
+import { formatOutcome } from "./format/format-outcome.ts";
 import { plainLine } from "./format/plain-text.ts";
 
 export type Kind = "session" | "run" | "call" | "process" | "question";
@@ -16,7 +16,7 @@ export const KINDS: readonly Kind[] = ["session", "run", "call", "process", "que
 
 const PREFIX = { session: "ses_", run: "run_", call: "call_", process: "proc_", question: "ask_" } as const;
 
-/** Without its kind, `7f3` means a session or a run rather than what is named after them. */
+/** Without a kind, `7f3` means a session or a run before it means a call, a process or a question. */
 const BARE: readonly (readonly Kind[])[] = [
   ["session", "run"],
   ["call", "process", "question"],
@@ -25,19 +25,19 @@ const BARE: readonly (readonly Kind[])[] = [
 /** The end of an id that is numbered after its run or session. */
 const ORDINAL = /\.\d+$/;
 
-/** Of the ids that fit, these are shown. */
+/** At most this many matching ids are shown. */
 const SHOWN_MAX = 10;
 
-/** Ids as Belay makes them. None is a prefix of another, and a stop need not wait for a search, or for the store. */
+/** Ids that Belay generates. None is a prefix of another, so a stop needs no search and does not wait for the store. */
 const MADE = /^(ses|run|call|proc|ask)_([A-Za-z0-9_-]+\.)?([0-9a-v]{24}|[A-Za-z0-9]{32})(\.w\d+)?(\.\d+)?$/;
 
-/** The one id that is meant. An id that nothing begins with is returned if it is well-formed. */
+/** The id that was typed in full or as a unique prefix. A well-formed id that does not exist is returned as it is. */
 export async function resolveId(control: BelayControl, typed: string, kinds = KINDS): Promise<string> {
   const kind = kindOf(typed);
   const isId = kind !== undefined && kinds.includes(kind);
   if (isId && MADE.test(typed)) return typed;
   const found = await find(control, typed, kinds).catch((error: unknown) => {
-    // The store cannot be read. A whole id still means itself: a stop works all the same.
+    // The store cannot be read. A full id still means itself, so that a stop works.
     if (isId && error instanceof ControlError && error.code !== "invalid") return typed;
     throw error;
   });
@@ -48,17 +48,17 @@ export async function resolveId(control: BelayControl, typed: string, kinds = KI
   });
 }
 
-/** The session that is meant, by its own id or by that of anything in it. */
+/** The session with this id, or the one that contains what has this id. */
 export async function resolveSession(control: BelayControl, typed: string): Promise<SessionId> {
   const id = await resolveId(control, typed);
-  const home = isSessionId(id) ? id : await control.findSession(id);
-  if (home !== undefined) return home;
+  const session = isSessionId(id) ? id : await control.findSession(id);
+  if (session !== undefined) return session;
   throw new ControlError("not_found", `There is no ${kindOf(id) ?? "session"} ${id}.`, {
     hint: "`belay sessions` lists the sessions there are.",
   });
 }
 
-/** What a well-formed id names. */
+/** The kind of a well-formed id. */
 export function kindOf(id: string): Kind | undefined {
   if (isSessionId(id)) return "session";
   if (isRunId(id)) return "run";
@@ -73,7 +73,7 @@ async function find(control: BelayControl, typed: string, kinds: readonly Kind[]
     const ids = found.flatMap((one) => one.ids);
     const exact = ids.filter((id) => prefixes.includes(id));
     if (exact.length === 1) return exact[0];
-    // Ordinals are not shortened: `proc_b.10` is not meant by `proc_b.1`, even if there is no `proc_b.1` any more.
+    // Ordinals have no prefixes: `proc_b.1` never means `proc_b.10`, even after `proc_b.1` is gone.
     const fitting = exact.length > 1 || !ORDINAL.test(typed) ? ids : [];
     const more = fitting.length > 0 && found.some((one) => !one.complete);
     if (more || fitting.length > 1) throw await ambiguous(control, typed, fitting, more);
@@ -82,7 +82,7 @@ async function find(control: BelayControl, typed: string, kinds: readonly Kind[]
   return undefined;
 }
 
-/** What may have been meant, the likeliest first: each a list of prefixes of ids. */
+/** The possible readings, the likeliest first: each is a list of id prefixes. */
 function readings(typed: string, kinds: readonly Kind[]): readonly (readonly string[])[] {
   if (!/^[\w.-]{1,123}$/.test(typed)) return [];
   const begins = (kind: Kind): boolean => typed.startsWith(PREFIX[kind]);
@@ -108,7 +108,7 @@ async function ambiguous(
   });
 }
 
-/** With what people know a session or a run by. */
+/** An id with the title of its session or the state of its run. */
 async function described(control: BelayControl, id: string): Promise<string> {
   const what = await describe(control, id).catch(() => "");
   return `${id}  ${kindOf(id) ?? ""}${what && `, ${plainLine(what, 40)}`}`;
@@ -118,7 +118,7 @@ async function describe(control: BelayControl, id: string): Promise<string> {
   if (isSessionId(id)) return (await control.session(id).row()).title ?? "";
   if (!isRunId(id)) return "";
   const { phase, outcome } = await (await control.run(id)).row();
-  return outcome === undefined ? phase : sayOutcome(outcome);
+  return outcome === undefined ? phase : formatOutcome(outcome);
 }
 
 const quoted = (typed: string): string => `"${plainLine(typed, 60)}"`;

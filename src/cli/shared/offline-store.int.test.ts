@@ -1,4 +1,4 @@
-// Deleting a session, with what is kept of its processes.
+// Deleting a session removes the saved output of its processes.
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

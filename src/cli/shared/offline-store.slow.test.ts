@@ -1,5 +1,5 @@
-// The commands on a file that no server has open. Looking changes nothing; what is asked is recorded, and carried out
-// by the server that opens the file next.
+// Commands on a file that no server has open. Reading changes nothing; a request is recorded, and the server that opens
+// the file next carries it out.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { Gate } from "../../testing/gate.ts";
 import { scriptedAgent } from "../../testing/scripted-agent.ts";
 import { EXIT_CODE } from "./exit-code.ts";
 
-// Programs are started, several in a test, and how long that takes is up to how busy the machine is.
+// Each test starts several programs, and how long that takes depends on the load of the machine.
 vi.setConfig({ testTimeout: 40_000 });
 
 const main = join(import.meta.dirname, "../main.ts");
@@ -46,15 +46,15 @@ beforeEach(async () => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-interface Said {
+interface Output {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-function type(...words: readonly string[]): Promise<Said> {
+function runBelay(...args: readonly string[]): Promise<Output> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [main, ...words, "--store", file], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [main, ...args, "--store", file], { stdio: ["ignore", "pipe", "pipe"] });
     let [out, err] = ["", ""];
     child.stdout.setEncoding("utf8").on("data", (piece: string) => {
       out += piece;
@@ -67,44 +67,44 @@ function type(...words: readonly string[]): Promise<Said> {
   });
 }
 
-/** A run whose program was killed in the middle of it, in a file that no other test uses. */
+/** A run whose program was killed while it ran, in a file that no other test uses. */
 async function leftLive(): Promise<{ readonly runId: string; readonly sessionId: string }> {
   file = join(folder, "left.db");
-  const words = ["run", "--local", "--home", folder, "--agent", AGENT, "--store", file, "wait here"];
-  const child = spawn(process.execPath, [main, ...words], { stdio: ["ignore", "pipe", "pipe"] });
+  const args = ["run", "--local", "--home", folder, "--agent", AGENT, "--store", file, "wait here"];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "close");
-  const said = text(child.stderr);
-  // It is at work from its first words on.
+  const stderr = text(child.stderr);
+  // The run is live once it has printed text.
   await once(child.stdout, "data");
   child.kill("SIGKILL");
   await ended;
-  const [, runId = "", sessionId = ""] = /(run_\S+) in (ses_[^,]+),/.exec(await said) ?? [];
+  const [, runId = "", sessionId = ""] = /(run_\S+) in (ses_[^,]+),/.exec(await stderr) ?? [];
   return { runId, sessionId };
 }
 
-describe("looking", () => {
-  test("shows what is there, and takes nothing up: the log is as long as before", async () => {
-    const before = await type("sessions", "--json");
-    const ps = await type("ps");
+describe("reading a store that no server has open", () => {
+  test("ps, explain, runs and follow show its content, and the log does not grow", async () => {
+    const before = await runBelay("sessions", "--json");
+    const ps = await runBelay("ps");
     expect(ps.out).toMatch(new RegExp(`^${parked} +run +parked`, "m"));
     expect(ps.out).toMatch(new RegExp(`^${queued} +third +queued`, "m"));
-    expect((await type("explain", session)).out).toContain(`${parked} is parked until a worker recovers it`);
-    expect((await type("runs", session)).out).toMatch(new RegExp(`^${settled} +settled +completed`, "m"));
-    const followed = await type("follow", settled);
+    expect((await runBelay("explain", session)).out).toContain(`${parked} is parked until a worker recovers it`);
+    expect((await runBelay("runs", session)).out).toMatch(new RegExp(`^${settled} +settled +completed`, "m"));
+    const followed = await runBelay("follow", settled);
     expect(followed.out.trimEnd().split("\n").at(-1)).toMatch(/run\.settled +run_\S+ completed$/);
     expect(followed).toMatchObject({ code: 0, err: "" });
-    expect((await type("sessions", "--json")).out).toBe(before.out);
+    expect((await runBelay("sessions", "--json")).out).toBe(before.out);
   });
 
-  test("there is nothing to follow that has not happened", async () => {
-    const { code, err } = await type("follow");
+  test("follow of new events is refused, since none can come", async () => {
+    const { code, err } = await runBelay("follow");
     expect(code).toBe(EXIT_CODE.invalid);
     expect(err).toContain("Nothing new happens");
   });
 });
 
-test("a stop is recorded, says that no server is at work, and is carried out by the next one", async () => {
-  const { code, out } = await type("stop-all", "--reason", "enough");
+test("stop-all without a server is recorded: the queued and the parked run are cancelled", async () => {
+  const { code, out } = await runBelay("stop-all", "--reason", "enough");
   expect(code).toBe(0);
   expect(out).toContain(`${queued}  withdrawn`);
   const belay = await openBelay({ agent: scriptedAgent(), store: file });
@@ -114,29 +114,32 @@ test("a stop is recorded, says that no server is at work, and is carried out by 
   await belay.close();
 });
 
-test("what was set down ends with its cancel, and is not said to be ended by the next server", async () => {
-  for (const words of [["cancel", parked], ["cancel", session], ["stop-all"]]) {
-    const { out } = await type(...words);
+test("a cancel ends a parked run at once, and the output does not defer it to the next server", async () => {
+  for (const args of [["cancel", parked], ["cancel", session], ["stop-all"]]) {
+    const { out } = await runBelay(...args);
     expect(out).not.toContain("the next one that opens it");
   }
-  expect((await type("runs", session)).out).toMatch(new RegExp(`^${parked} +settled +cancelled`, "m"));
+  expect((await runBelay("runs", session)).out).toMatch(new RegExp(`^${parked} +settled +cancelled`, "m"));
 });
 
-test.each([["cancel"], ["stop-all"]])("%s of what a dead server was at work on: the next one ends it", async (stop) => {
-  const { runId, sessionId } = await leftLive();
-  const { out } = await type(...(stop === "cancel" ? [stop, sessionId] : [stop]));
-  expect(out).toContain(`${runId}  stopping`);
-  expect(out).toContain(`No server has the file open: the next one that opens it ends ${runId}.`);
-  expect((await type("runs", sessionId)).out).toMatch(new RegExp(`^${runId} +live`, "m"));
+test.each([["cancel"], ["stop-all"]])(
+  "%s of a dead server's live run is carried out by the next server",
+  async (stop) => {
+    const { runId, sessionId } = await leftLive();
+    const { out } = await runBelay(...(stop === "cancel" ? [stop, sessionId] : [stop]));
+    expect(out).toContain(`${runId}  stopping`);
+    expect(out).toContain(`No server has the file open: the next one that opens it ends ${runId}.`);
+    expect((await runBelay("runs", sessionId)).out).toMatch(new RegExp(`^${runId} +live`, "m"));
+  },
+);
+
+test("cancel of a parked run reports that it has ended, since no worker was driving it", async () => {
+  const { out } = await runBelay("cancel", parked);
+  expect(out).toContain("No server has the file open, and no worker was driving it: it has ended.");
 });
 
-test("cancel of what was set down says that it has ended, since nobody was at work on it", async () => {
-  const { out } = await type("cancel", parked);
-  expect(out).toContain("No server has the file open, and nobody was at work on it: it has ended.");
-});
-
-test("one queued run is withdrawn, and the one that was set down still waits to be taken up", async () => {
-  expect((await type("cancel", queued)).out).toContain("withdrawn: it had not begun, and never will");
+test("cancel of a queued run withdraws it alone: the parked run still resumes", async () => {
+  expect((await runBelay("cancel", queued)).out).toContain("withdrawn: it had not begun, and never will");
   const agent = scriptedAgent();
   const belay = await openBelay({ agent, store: file });
   (await agent.nextTurn()).complete("done");
@@ -144,13 +147,13 @@ test("one queued run is withdrawn, and the one that was set down still waits to 
   await belay.close();
 });
 
-test("a name that was mistyped makes no file; a file in use is refused with its own code", async () => {
+test("a mistyped file name creates no file; a file in use is refused with `store_locked`", async () => {
   const none = join(folder, "none.db");
   file = none;
-  expect((await type("ps")).code).toBe(EXIT_CODE.not_found);
+  expect((await runBelay("ps")).code).toBe(EXIT_CODE.not_found);
   expect(existsSync(none)).toBe(false);
   file = join(folder, "belay.db");
   const belay = await openBelay({ agent: scriptedAgent(), store: file });
-  expect((await type("ps")).code).toBe(EXIT_CODE.store_locked);
+  expect((await runBelay("ps")).code).toBe(EXIT_CODE.store_locked);
   await belay.close();
 });

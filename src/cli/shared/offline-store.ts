@@ -1,5 +1,5 @@
-// A store that no server has open, for whoever looks at it or asks something of it. Nothing in it is taken up: what a
-// cancel records here is carried out by the server that opens the file next.
+// A Belay on a store that no server has open, for commands that read it or record a request in it. It drives no run:
+// the server that opens the file next carries out a cancel that is recorded here.
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -13,7 +13,7 @@ import { type Belay, openBelay } from "../../sdk/belay.ts";
 import { openSqliteStore } from "../../store/sqlite/sqlite-store.ts";
 
 export async function openOfflineStore(file: string): Promise<Belay> {
-  // Opening makes a file where there is none, and whoever mistypes a name should not get an empty one.
+  // Opening creates a missing file, and a mistyped name should not create an empty store.
   if (!existsSync(file)) {
     throw new ControlError("not_found", `There is no file ${file}.`, {
       hint: "Give the file that a server was opened with: --store FILE.",
@@ -21,14 +21,14 @@ export async function openOfflineStore(file: string): Promise<Belay> {
   }
   const store = await openSqliteStore({ file });
   try {
-    return await openBelay({ store: undriven(store), agent: noProcesses, processes: { spawner: keptOutput(file) } });
+    return await openBelay({ store: undriven(store), agent: noProcesses, processes: { spawner: savedOutput(file) } });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-/** Every lane is somebody else's to drive, as far as this program is concerned. */
+/** The store with every lease refused, so that this program drives no lane. */
 function undriven(store: Store): Store {
   return {
     workers: "one",
@@ -54,16 +54,16 @@ function undriven(store: Store): Store {
   };
 }
 
-/** Whoever opens the file next. */
+/** Stands for the worker that opens the file next. */
 const NEXT: WorkerId = "wrk_next";
 
-/** Nothing is driven here, so no turn is ever asked for. */
+/** No lane is driven here, so the agent is never called. */
 const noProcesses: Agent = () => {
   throw new ControlError("internal", "A turn was asked for in a store that is only looked at.");
 };
 
-/** What processes have said is read from beside the store. None is started, and none that is left is touched. */
-function keptOutput(file: string): Spawner {
+/** Reads the saved output of processes from beside the store. Starts no process, and signals none. */
+function savedOutput(file: string): Spawner {
   const dir = join(resolve(`${file}.processes`), "output");
   return {
     tier: "group",
@@ -72,7 +72,7 @@ function keptOutput(file: string): Spawner {
       throw new ControlError("not_started", "No processes are started in a store that is only looked at.");
     },
     output: (id) => openOutput(join(dir, id)),
-    // Nothing is live here. A file that was made by hand may have other ids in it.
+    // No process is live here. A file that was edited by hand may contain other ids.
     discard: async (ids) => {
       for (const id of ids.filter(isProcessId)) await rm(join(dir, id), { recursive: true, force: true });
     },

@@ -1,4 +1,4 @@
-// What people are asked and have not answered yet: found by the beginning of its id, and shown as exactly what it is.
+// Open questions and approvals: found by an id prefix, and shown exactly as they are.
 
 import { ControlError } from "../../core/errors.ts";
 import type { RunId, SessionId } from "../../core/model/ids.ts";
@@ -19,13 +19,13 @@ export async function openQuestions(control: BelayControl): Promise<readonly Ope
   );
 }
 
-/** The one that is meant. Rejects with `not_found` if nobody asks it any more. */
+/** The open question with this id or prefix. Rejects with `not_found` if it is no longer open. */
 export async function findQuestion(control: BelayControl, typed: string): Promise<OpenQuestion> {
   const id = await resolveId(control, typed, ["question"]);
   const found = (await openQuestions(control)).find((question) => question.id === id);
   if (found !== undefined) return found;
-  throw new ControlError("not_found", `Nobody asks ${plainLine(id, 140)}, or not any more.`, {
-    hint: "It may have been answered, or ended with what asked it. `belay approve` lists what is open.",
+  throw new ControlError("not_found", `There is no open question ${plainLine(id, 140)}.`, {
+    hint: "It may have been answered, or ended with the run that asked it. `belay approve` lists the open ones.",
   });
 }
 
@@ -45,8 +45,8 @@ export function questionLines(questions: readonly OpenQuestion[], style: Style):
 }
 
 /**
- * All that is approved, to the byte: the call's name and its input as JSON, in which whatever an eye would miss is
- * written out. What the model or a tool says about it stands apart, since nobody carries that out.
+ * Everything that is approved, to the byte: the call's name and its input as JSON, with invisible characters escaped.
+ * The note of the model or a tool is on separate lines, since it is not part of what is carried out.
  */
 export function exactly({ id, about, runId }: Pick<OpenQuestion, "id" | "about" | "runId">): readonly string[] {
   if (about.kind === "question") {
@@ -63,7 +63,7 @@ export function exactly({ id, about, runId }: Pick<OpenQuestion, "id" | "about" 
     `${id}  of ${runId}`,
     `  call    ${visible(JSON.stringify(about.name))}`,
     "  input",
-    // JSON has broken lines only where it is laid out; those inside of texts are written as \n.
+    // Line breaks here are only those of the formatting: JSON writes those inside strings as \n.
     ...JSON.stringify(about.input, undefined, 2)
       .split("\n")
       .map((line) => `    ${visible(line)}`),

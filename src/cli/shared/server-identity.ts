@@ -1,14 +1,14 @@
-// Whether the server of a data directory is the one that listens at an address or a socket. The token of the directory
-// is sent to no other: while the server is down, any program of this machine may listen there, a command of an agent
-// included.
+// Checks that the server of a data directory is the process that listens at an address or a socket. The token of the
+// directory is sent to no other process: while the server is down, any program on this machine may listen there,
+// including a command of an agent.
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { ControlError } from "../../core/errors.ts";
 import { mustBeOurs, refused, refuseReplaceable } from "../../http/auth/private-directory.ts";
 import { type DataDir, readServer } from "../../sdk/data-dir.ts";
 
 /**
- * Throws unless the process that the directory names listens there and has a file of the directory open, which no
- * contained command can. Without /proc, the address must be the one that the directory names.
+ * Throws unless the process named in the directory's `server.json` listens there and has a file of the directory open,
+ * which no contained command can. Without /proc, the address must be the one in `server.json`.
  */
 export function mustBeServerOf(home: DataDir, url: URL): void {
   const dir = realpathSync(home.dir);
@@ -25,9 +25,9 @@ export function mustBeServerOf(home: DataDir, url: URL): void {
 }
 
 /**
- * Throws if another user could have put a socket where the server of the directory has its own. A socket belongs to the
- * user whose program listens on it. One that is not there, or may not be looked at, is not checked: no connection can
- * be made to it either.
+ * Throws if another user could have created this socket in place of the server's own. A socket file belongs to the user
+ * whose program listens on it. A socket that does not exist or cannot be accessed is not checked: no connection to it
+ * is possible either.
  */
 export function mustBeOwnSocket({ dir }: DataDir, socket: string): void {
   const found = statsOf(socket);
@@ -56,7 +56,7 @@ const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
 /** `st` of these tables. */
 const LISTEN = "0A";
 
-/** The sockets that listen on a port, whatever their address. Undefined: this system does not tell. */
+/** The inodes of the sockets that listen on a port, on any address. Undefined: this system has no /proc/net. */
 function listeningOn(port: number): readonly string[] | undefined {
   const inodes: string[] = [];
   for (const table of TABLES) {

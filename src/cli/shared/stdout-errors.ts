@@ -1,9 +1,9 @@
-// Output that could not be written: a full disk, a reader that has left, or a terminal that is gone.
+// Errors of stdout: a full disk, a reader that has closed the pipe, or a closed terminal.
 import { ControlError } from "../../core/errors.ts";
 
 /**
- * `unread`: its reader has stopped reading (`belay demo | head`), which is no error. `hangup`: its terminal was closed,
- * so that a SIGHUP is on its way.
+ * `unread`: the reader closed the pipe (`belay demo | head`), which is not an error. `hangup`: the terminal was closed,
+ * so that a SIGHUP follows.
  */
 export type StdoutLoss = "unread" | "hangup" | ControlError;
 
@@ -14,7 +14,7 @@ export function stdoutLoss(
   if (code === "EPIPE") return "unread";
   if (code === "EIO" && isTerminal) return "hangup";
   const full = code === "ENOSPC" || code === "EDQUOT";
-  return new ControlError(full ? "store_full" : "internal", `What this says cannot be written: ${message}.`, {
-    hint: "Its words are lost, and nothing else. Send stdout to another place.",
+  return new ControlError(full ? "store_full" : "internal", `stdout cannot be written: ${message}.`, {
+    hint: "Only this output is lost. Redirect stdout to another place.",
   });
 }

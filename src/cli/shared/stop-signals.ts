@@ -1,20 +1,20 @@
-// The signals that end a program. What is asked for first is done in order; whoever asks again is not kept waiting.
+// The signals that end a program. The first one shuts it down gracefully; a second one forces it.
 import { EXIT_SIGNAL, type StopSignal } from "./exit-code.ts";
 
 const SIGNALS = Object.keys(EXIT_SIGNAL) as readonly StopSignal[];
 
 /**
- * Tells of each signal. Once the answer was `leaving`, the next one ends the program at once; what must not be left
- * behind is removed at its exit. The answer takes the handlers back.
+ * Calls `handle` for each signal. Once it has returned `leaving`, the next signal exits at once; what must be removed
+ * then is removed by handlers of `exit`. Returns a function that unsubscribes.
  */
-export function onStopSignals(hear: (signal: StopSignal) => "leaving" | "staying"): () => void {
+export function onStopSignals(handle: (signal: StopSignal) => "leaving" | "staying"): () => void {
   let leaving = false;
   const onSignal = (signal: StopSignal): void => {
     if (leaving) process.exit(EXIT_SIGNAL[signal]);
     try {
-      leaving = hear(signal) === "leaving";
+      leaving = handle(signal) === "leaving";
     } catch {
-      // Whatever is wrong, the signal ends the program as the shell expects it.
+      // Even if the handler fails, the signal ends the program as the shell expects.
       process.exit(EXIT_SIGNAL[signal]);
     }
   };

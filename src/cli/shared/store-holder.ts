@@ -1,4 +1,4 @@
-// Which process holds the lock of a data directory. It leaves no trace.
+// Finds the process that holds the lock of a store. Creates no files.
 import { existsSync } from "node:fs";
 import type { Owner } from "../../store/sqlite/file/file-identity.ts";
 import { canonicalPath, isAlive, lockPath, readOwner } from "../../store/sqlite/file/owner.ts";
@@ -6,13 +6,13 @@ import { DatabaseSync } from "../../store/sqlite/node-sqlite.ts";
 import { errorKindOf } from "../../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {
-  /** Undefined: the file does not tell, because it is being opened, or is kept in memory. */
+  /** Undefined: the file does not name one, because it is being opened. */
   readonly pid: number | undefined;
-  /** Since when it has had the store open, by the wall clock, ms. */
+  /** When it opened the store: wall clock, ms. */
   readonly since: number | undefined;
 }
 
-/** The process that has a store open now. Undefined: none has. */
+/** The process that has a store open now. Undefined: no process has. */
 export function holderOf(store: string): Holder | undefined {
   const file = canonicalPath(store);
   if (!isTaken(lockPath(file))) return undefined;
@@ -20,9 +20,9 @@ export function holderOf(store: string): Holder | undefined {
   return { pid, since };
 }
 
-/** As the file has it. What an owner has left that is gone says nothing about the one that is opening it now. */
+/** The owner that the file names. An entry of a dead process does not name the one that is opening it now. */
 function ownerOf(file: string): Owner | undefined {
-  // Without the write-ahead log of an owner, opening it would make files beside it.
+  // Without the write-ahead log of an owner, opening the database would create files beside it.
   if (!existsSync(`${file}-wal`)) return undefined;
   try {
     const owner = readOwner(file);

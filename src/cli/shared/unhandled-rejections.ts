@@ -1,31 +1,31 @@
-// Promises that fail when nobody waits for them: mostly of tools, which have ended long before. Their program goes on.
+// Logs unhandled promise rejections instead of ending the program. Most come from tools that ended long before.
 //
 // Invariants
-// 1. Only a program that carries out an agent's code is held up like this: its runs are in a log, and most of them are
-//    somebody else's. What is thrown outside of any promise still ends it, since then nobody knows what is half done.
+// 1. Only a program that runs an agent's code survives a rejection: its runs are in a log, and most belong to other
+//    users. An uncaught exception still ends it, since its state is unknown then.
 
 export interface RejectionGuard {
-  /** How many there were. */
+  /** How many rejections there were. */
   readonly count: number;
-  /** Listens no longer. */
+  /** Removes the listener. */
   dispose(): void;
 }
 
-/** Tells of each, and ends nothing. */
-export function surviveRejections(tell: (failure: unknown) => void): RejectionGuard {
+/** Calls `report` for each unhandled rejection, and keeps the program running. */
+export function surviveRejections(report: (failure: unknown) => void): RejectionGuard {
   let count = 0;
-  const onStray = (failure: unknown): void => {
+  const onRejection = (failure: unknown): void => {
     count += 1;
-    tell(failure);
+    report(failure);
   };
-  process.on("unhandledRejection", onStray);
+  process.on("unhandledRejection", onRejection);
   return {
     get count() {
       return count;
     },
-    dispose: () => void process.removeListener("unhandledRejection", onStray),
+    dispose: () => void process.removeListener("unhandledRejection", onRejection),
   };
 }
 
-/** What is said of one. */
-export const STRAY = "a promise has failed that nobody waits for; what it belonged to has ended before";
+/** The log message for each. */
+export const UNHANDLED_REJECTION = "unhandled promise rejection: the work it belonged to has already ended";

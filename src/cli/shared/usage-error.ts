@@ -1,4 +1,4 @@
-// What was wrong with the words of a command, said in our own: what is not understood, and what to try.
+// Turns the parser's errors into ours: what is wrong with the arguments, and what to try.
 import type { Command, CommanderError } from "commander";
 import { ControlError } from "../../core/errors.ts";
 import { suggest } from "../../core/suggest.ts";
@@ -7,7 +7,7 @@ import { plainLine } from "./format/plain-text.ts";
 
 const TYPED_CHARS_MAX = 40;
 
-/** The refusal of the parser, as one of ours. `command` is the one whose words they were. */
+/** The parser's error as a ControlError. `command` is the one whose arguments were wrong. */
 export function usageError(command: Command, { code, message }: CommanderError): ControlError {
   const [, quoted = ""] = /'([^']*)'/.exec(message) ?? [];
   const tryThis = `Try: ${exampleOf(command)}`;
@@ -32,12 +32,12 @@ export function usageError(command: Command, { code, message }: CommanderError):
 }
 
 const WRONG_OPTION = /^error: option '([^' ]*)[^']*' argument '(.*)' is invalid.*Allowed choices are (.*)\.$/s;
-const WRONG_WORD = /^error: command-argument value '(.*)' is invalid.*Allowed choices are (.*)\.$/s;
+const WRONG_ARGUMENT = /^error: command-argument value '(.*)' is invalid.*Allowed choices are (.*)\.$/s;
 
-/** A word that is none of those there are to choose from. */
+/** A value that is not one of the choices. */
 function invalidValue(command: Command, message: string): ControlError {
   const option = WRONG_OPTION.exec(message);
-  const [, typed = "", choices] = option?.slice(1) ?? WRONG_WORD.exec(message) ?? [];
+  const [, typed = "", choices] = option?.slice(1) ?? WRONG_ARGUMENT.exec(message) ?? [];
   if (choices === undefined) return usage(sentence(message), helpOf(command));
   const meant = suggest(typed, choices.split(", "));
   const hint = meant === undefined ? `There are: ${choices}.` : `Did you mean ${meant}? There are: ${choices}.`;
@@ -60,7 +60,7 @@ export function unknownCommand(parent: Command, typed: string): ControlError {
   return usage(`There is no ${typed.startsWith("-") ? "option" : "command"} "${shown(typed)}".`, hint);
 }
 
-/** Whoever types an option where a command belongs means one of either. */
+/** An option before the command: either an option of a command, or a mistyped command. */
 export function optionFirst(program: Command, typed: string): ControlError {
   const flag = shown(typed.replace(/=.*/, ""));
   const isOne = program.commands.some(({ options }) => options.some(({ long }) => long === flag));
@@ -82,7 +82,7 @@ function unknownOption(command: Command, flag: string): ControlError {
 const namesIn = (parent: Command): readonly string[] =>
   parent.commands.flatMap((one) => (isHidden(one) ? [] : [one.name(), ...one.aliases()]));
 
-/** Commands that only scripts call are not proposed to people. */
+/** Commands that only scripts call are not suggested to users. */
 export const isHidden = (command: Command): boolean =>
   command.parent !== null && !command.parent.createHelp().visibleCommands(command.parent).includes(command);
 
@@ -91,8 +91,8 @@ const helpOf = (command: Command): string => `${fullName(command)} --help lists 
 const shown = (typed: string): string => plainLine(typed, TYPED_CHARS_MAX);
 
 function sentence(message: string): string {
-  const said = plainLine(message.replace(/^error: /, ""), 200);
-  return `${said.charAt(0).toUpperCase()}${said.slice(1)}${said.endsWith(".") ? "" : "."}`;
+  const line = plainLine(message.replace(/^error: /, ""), 200);
+  return `${line.charAt(0).toUpperCase()}${line.slice(1)}${line.endsWith(".") ? "" : "."}`;
 }
 
 const usage = (message: string, hint: string): ControlError => new ControlError("invalid", message, { hint });

@@ -1,4 +1,4 @@
-// A whole number as somebody typed it, within bounds that the refusal names.
+// Parses a whole number from the command line, within bounds that the error names.
 import { ControlError } from "../../core/errors.ts";
 import { plainLine } from "./format/plain-text.ts";
 

@@ -1,4 +1,4 @@
-// `belay acp-front`: its words.
+// `belay acp-front`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";
@@ -7,8 +7,7 @@ import { AT_END } from "../acp/acp-command.ts";
 const MORE = `
 The agent is any program that speaks ACP on stdin and stdout. The editor gets what the agent does not have by itself: a
 queue, a cancel that always ends it (asked first, then its processes), approvals, and a log that outlives it.
-Each command has a home of its own, fronts/<digest> in the home; stderr says which. There belay ps and the others find
-its runs: belay ps --home DIR.`;
+Each command has its own home, fronts/<digest> in the home; stderr says which. Find its runs with belay ps --home DIR.`;
 
 export function acpFrontCommand(): Command {
   const command = new Command("acp-front")

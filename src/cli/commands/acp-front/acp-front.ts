@@ -1,7 +1,8 @@
-// `belay acp-front`: any other agent that speaks ACP, under Belay. The editor speaks to us, and we to the agent.
+// `belay acp-front`: runs an external ACP agent under Belay. Belay is the agent of the editor, and the client of the
+// external agent.
 //
-// Each command has a home of its own below the home, so that an editor never gets the agent of another one. Its runs
-// are found there: `belay ps --home …`.
+// Each command has its own data directory, so that an editor never gets the agent of another one. Its runs are found
+// with `belay ps --home …`.
 import { basename, join } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
@@ -11,70 +12,72 @@ import { openDataDir } from "../../../sdk/data-dir.ts";
 import { version } from "../../../system/version.ts";
 import { digestOf } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
-import { type AcpFlags, amongEditors, withEditor } from "../acp/acp.ts";
+import { type AcpFlags, openHosts, withEditor } from "../acp/acp.ts";
 import { shellQuoted } from "../serve/serve-greeting.ts";
 
 export interface FrontFlags
   extends Pick<AcpFlags, "atEnd" | "home">,
     Pick<AgentFlags, "config" | "require" | "directories"> {}
 
-/** What an editor has brought along for its sessions. The oldest is forgotten: more are not open at once. */
-const BROUGHT_SESSIONS_MAX = 1_024;
+/** Session options are kept for this many sessions, and the oldest are evicted: no more are open at once. */
+const SESSIONS_MAX = 1_024;
 
 export async function startFront(command: readonly string[], flags: FrontFlags): Promise<number> {
-  const [program, ...words] = command;
+  const [program, ...args] = command;
   if (program === undefined) throw noCommand();
-  // As it is now: keys that Belay would keep for itself are meant for the agent behind it.
+  // Copied now, before Belay removes the provider keys: they are meant for the external agent.
   const inherit = { ...process.env };
-  const brought = new Brought();
-  const mark = digestOf([program, ...words]);
+  const sessionOptions = new SessionOptionsCache();
+  const agentDigest = digestOf([program, ...args]);
   const base = openDataDir({ home: flags.home, env: process.env }).dir;
-  const home = openDataDir({ home: join(base, "fronts", mark), env: process.env });
+  const home = openDataDir({ home: join(base, "fronts", agentDigest), env: process.env });
   return withEditor(flags, async (context) => {
     const load = () => import("../../../protocols/acp/client/external-agent.ts");
     const { externalAgent } = await withPackage("@agentclientprotocol/sdk", "belay acp-front", load);
     const { AgentSessions } = await import("../../../protocols/acp/client/agent-sessions.ts");
     const updates = new AgentSessions();
     const agent = externalAgent({
-      ...{ command: [program, ...words], inherit, cwd: process.cwd(), version: version() },
-      sessions: (id) => brought.of(id),
+      ...{ command: [program, ...args], inherit, cwd: process.cwd(), version: version() },
+      sessions: (id) => sessionOptions.of(id),
       updates,
     });
     const given = { agent, describe: `the agent behind ${basename(program)}` };
-    const place = await amongEditors(context, { home, mark, flags, agent: given });
+    const place = await openHosts(context, { home, agentDigest, flags, agent: given });
     context.log.info(`its runs are found with: belay ps --home ${shellQuoted(home.dir)}`, { agent: program });
     return {
       place,
-      // In another editor's program these are not at hand.
+      // Not available if another editor's program is the host.
       ...(place.hosts ? { behind: updates } : {}),
       onSession: ({ sessionId, mcpServers, additionalDirectories }) => {
-        brought.put(sessionId, { mcpServers, additionalDirectories });
-        // Not handed on: they may hold secrets, and the log of a session is no place for those.
-        if (!place.hosts && mcpServers.length > 0) context.log.warn(NOT_BROUGHT, { sessionId, where: place.where });
+        sessionOptions.put(sessionId, { mcpServers, additionalDirectories });
+        // Not sent to the host: they may contain secrets, which must not be recorded in the log of a session.
+        if (!place.hosts && mcpServers.length > 0)
+          context.log.warn(MCP_SERVERS_IGNORED, { sessionId, where: place.where });
       },
     };
   });
 }
 
-const NOT_BROUGHT = "the agent does not get the MCP servers of this session: it works in another editor's program";
+const MCP_SERVERS_IGNORED =
+  "the agent does not get the MCP servers of this session: it works in another editor's program";
 
-/** In memory only: it may hold secrets. */
-interface Luggage {
+/** Kept only in memory: they may contain secrets. */
+interface SessionOptions {
   readonly mcpServers: readonly Json[];
   readonly additionalDirectories: readonly string[];
 }
 
-class Brought {
-  readonly #bySession = new Map<SessionId, Luggage>();
+class SessionOptionsCache {
+  readonly #bySession = new Map<SessionId, SessionOptions>();
 
-  put(session: SessionId, luggage: Luggage): void {
+  put(session: SessionId, options: SessionOptions): void {
     this.#bySession.delete(session);
-    this.#bySession.set(session, luggage);
+    this.#bySession.set(session, options);
     const [oldest] = this.#bySession.keys();
-    if (this.#bySession.size > BROUGHT_SESSIONS_MAX && oldest !== undefined) this.#bySession.delete(oldest);
+    if (this.#bySession.size > SESSIONS_MAX && oldest !== undefined) this.#bySession.delete(oldest);
   }
 
-  of(session: SessionId): Luggage | undefined {
+  of(session: SessionId): SessionOptions | undefined {
     return this.#bySession.get(session);
   }
 }

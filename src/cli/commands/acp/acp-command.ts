@@ -1,16 +1,16 @@
-// `belay acp`: its words.
+// `belay acp`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";
 import { withAgent } from "../../shared/server/agent-options.ts";
 
-const WHERE = "Which Belay (default: the running server of this home, else one of its own):";
+const WHERE = "Which Belay (default: the running server of this home, else this program):";
 
 const MORE = `
 For editors, which start it and speak ACP with it on stdin and stdout; stderr has everything else. In their settings:
   "agent_servers": { "Belay": { "command": "belay", "args": ["acp"], "env": {} } }
 Without a server the first editor's program does the work for all of them, and can be reached while it does: belay ps,
-belay cancel, belay explain. When that editor goes, another one's goes on with what the others have begun.`;
+belay cancel, belay explain. When that editor exits, another editor's program takes over its runs.`;
 
 export const AT_END = "what becomes of its runs when the editor is gone";
 

@@ -6,15 +6,21 @@ import { type AtEnd, EditorDisconnect, EXIT_MS_MAX } from "./editor-disconnect.t
 
 const never = new Promise<void>(() => {});
 
-function stage({ policy = "cancel", answered = Promise.resolve() }: { policy?: AtEnd; answered?: Promise<void> } = {}) {
+function disconnect({
+  policy = "cancel",
+  answered = Promise.resolve(),
+}: {
+  policy?: AtEnd;
+  answered?: Promise<void>;
+} = {}) {
   const clock = manualClock();
-  const said: string[] = [];
-  const log = { info: (text: string) => void said.push(text), warn: (text: string) => void said.push(text) };
+  const messages: string[] = [];
+  const log = { info: (text: string) => void messages.push(text), warn: (text: string) => void messages.push(text) };
   const end = new EditorDisconnect({ policy, kept: "kept somewhere", answered: () => answered, log, clock });
-  return { clock, said, end };
+  return { clock, messages, end };
 }
 
-/** A run that takes a cancel, and remembers why. */
+/** Two runs that record the reasons of their cancels. */
 function cancellable() {
   const reasons: unknown[] = [];
   const cancel: RunControl["cancel"] = async (options) => {
@@ -25,53 +31,53 @@ function cancellable() {
   return { reasons, run: run("ses_1"), other: run("ses_2") };
 }
 
-test("cancel: each run is cancelled with a reason, and its answer waited for", async () => {
-  const { end, said, clock } = stage();
+test("cancel: each run is cancelled with a reason, and its outcome is waited for", async () => {
+  const { end, messages, clock } = disconnect();
   const { run, other, reasons } = cancellable();
   const answered = Promise.withResolvers<void>();
-  const coming = end.come({ runs: [run, other], settled: () => answered.promise });
+  const handled = end.handle({ runs: [run, other], settled: () => answered.promise });
   await clock.advance(1_000);
   expect(reasons).toEqual([1, 2].map(() => ({ kind: "policy", note: "The editor is gone." })));
   answered.resolve();
-  await coming;
-  expect(said).toEqual(["the editor is gone; 2 runs of it had not ended: cancelled"]);
+  await handled;
+  expect(messages).toEqual(["the editor is gone; 2 runs of it had not ended: cancelled"]);
   expect(clock.pending).toEqual([]);
 });
 
-test("cancel: what does not stop is waited for no longer than leaves time to close", async () => {
-  const { end, said, clock } = stage({ answered: never });
-  const coming = end.come({ runs: [cancellable().run], settled: () => never });
+test("cancel: the wait for runs that do not stop ends in time for closing", async () => {
+  const { end, messages, clock } = disconnect({ answered: never });
+  const handled = end.handle({ runs: [cancellable().run], settled: () => never });
   await clock.advance(EXIT_MS_MAX);
-  await coming;
-  expect(said.at(-1)).toBe("some of it had not stopped in time");
+  await handled;
+  expect(messages.at(-1)).toBe("some of it had not stopped in time");
 });
 
-test("the less time is left, the less is given to closing, and never none", async () => {
-  const { end, clock } = stage();
+test("the time for closing is half of what is left, and at least 200 ms", async () => {
+  const { end, clock } = disconnect();
   expect(end.leftMs).toBe(EXIT_MS_MAX / 2);
-  await end.come({ runs: [], settled: async () => {} });
+  await end.handle({ runs: [], settled: async () => {} });
   await clock.advance(1_000);
   expect(end.leftMs).toBe((EXIT_MS_MAX - 1_000) / 2);
   await clock.advance(10_000);
   expect(end.leftMs).toBe(200);
 });
 
-test("keep: nothing is cancelled, and it is said what becomes of the runs", async () => {
-  const { end, said } = stage({ policy: "keep" });
+test("keep: no run is cancelled, and the log says what happens to them", async () => {
+  const { end, messages } = disconnect({ policy: "keep" });
   const { run, reasons } = cancellable();
-  await end.come({ runs: [run], settled: () => never });
+  await end.handle({ runs: [run], settled: () => never });
   expect(reasons).toEqual([]);
-  expect(said).toEqual(["the editor is gone; 1 run of it had not ended: kept somewhere"]);
+  expect(messages).toEqual(["the editor is gone; 1 run of it had not ended: kept somewhere"]);
 });
 
-test("keep: what was asked last is answered before it leaves, for a moment", async () => {
-  const { end, clock } = stage({ policy: "keep", answered: never });
+test("keep: pending requests get 300 ms to be answered", async () => {
+  const { end, clock } = disconnect({ policy: "keep", answered: never });
   let left = false;
-  const coming = end.come({ runs: [], settled: () => never }).then(() => {
+  const handled = end.handle({ runs: [], settled: () => never }).then(() => {
     left = true;
   });
   await clock.advance(299);
   expect(left).toBe(false);
   await clock.advance(1);
-  await coming;
+  await handled;
 });

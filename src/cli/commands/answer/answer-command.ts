@@ -1,4 +1,4 @@
-// `belay answer QUESTION VALUE`: answers a question that is no approval.
+// `belay answer`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

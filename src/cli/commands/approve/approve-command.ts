@@ -1,4 +1,4 @@
-// `belay approve [QUESTION]`: a yes to a call that waits for one.
+// `belay approve`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -1,4 +1,4 @@
-// `belay approve` and `belay deny`: a yes or a no to a call, bound to the bytes that were shown.
+// `belay approve` and `belay deny`: approve or deny a call, bound to the bytes that were shown.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { AnswerReceipt } from "../../../core/model/question.ts";
@@ -8,10 +8,10 @@ import { withControl } from "../../shared/connect.ts";
 import { connectionArguments } from "../../shared/connection-arguments.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_FOUND, EXIT_OK } from "../../shared/exit-code.ts";
-import { answerExit, sayAnswerReceipt } from "../../shared/format/format-receipt.ts";
+import { answerExit, formatAnswerReceipt } from "../../shared/format/format-receipt.ts";
 import { styleOf } from "../../shared/format/table.ts";
 import { exactly, findQuestion, type OpenQuestion, openQuestions, questionLines } from "../../shared/open-questions.ts";
-import { type AskedAs, askedAs } from "../../shared/terminal/asked-question.ts";
+import { formatQuestion } from "../../shared/terminal/asked-question.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { atTerminal, isInteractive } from "../../shared/terminal/terminal-prompt.ts";
 
@@ -26,25 +26,25 @@ export interface ApproveFlags extends ConnectionOptions {
 
 export type Verdict = "allow" | "deny";
 
-/** Without an id: what is open. */
+/** Answers an approval; without an id, lists the open questions. */
 export function runApprove(verdict: Verdict, typed: string | undefined, flags: ApproveFlags): Promise<number> {
   return withControl(flags, async ({ control }) => {
     if (typed === undefined) return list(control, flags);
     const question = await findQuestion(control, typed);
     const digest = digestOf(question);
-    const meant =
+    const answer =
       verdict === "deny" || flags.yes || flags.digest !== undefined
         ? shown(question, flags)
         : await asked(question, flags);
-    if (meant === undefined) {
+    if (answer === undefined) {
       process.stderr.write(
         `Nothing was answered; it still waits. To refuse it: belay deny ${question.id}${connectionArguments(flags)}\n`,
       );
       return EXIT_FOUND;
     }
-    const receipt = await send(control, verdict, question, { ...flags, ...meant, digest: flags.digest ?? digest });
+    const receipt = await send(control, verdict, question, { ...flags, ...answer, digest: flags.digest ?? digest });
     if (flags.json) print(JSON.stringify(receipt));
-    else print(`${question.id}  ${sayAnswerReceipt(receipt)}`);
+    else print(`${question.id}  ${formatAnswerReceipt(receipt)}`);
     return answerExit(receipt);
   });
 }
@@ -59,39 +59,39 @@ async function list(control: BelayControl, flags: ApproveFlags): Promise<number>
 
 function digestOf({ id, about }: OpenQuestion): string {
   if (about.kind === "approval") return about.digest;
-  throw new ControlError("invalid", `${id} is no approval: it wants an answer.`, {
+  throw new ControlError("invalid", `${id} is not an approval: it needs an answer.`, {
     hint: `Answer it with: belay answer ${id} VALUE`,
   });
 }
 
-/** What an answer adds to what was typed on the command line. */
+/** Options that the answer at the terminal adds to those of the command line. */
 type Added = Pick<ApproveFlags, "remember">;
 
-/** On stderr where stdout is for a machine. */
+/** Prints the question: on stderr with --json. */
 function shown(question: OpenQuestion, flags: ApproveFlags): Added {
   for (const line of exactly(question)) flags.json ? process.stderr.write(`${line}\n`) : print(line);
   return {};
 }
 
-/** A yes is only taken from somebody who has seen what it is to. Undefined: they gave none. */
+/** Shows the question at the terminal and asks for an answer. Undefined: it was not approved. */
 async function asked(question: OpenQuestion, flags: ApproveFlags): Promise<Added | undefined> {
   if (!isInteractive()) {
     shown(question, flags);
     const digest = question.about.kind === "approval" ? question.about.digest : "DIGEST";
-    throw new ControlError("invalid", "What would be approved cannot be shown: this is not a terminal.", {
-      hint: `Look at it, and then say which bytes you mean: --digest ${digest}. Or, unseen: --yes.`,
+    throw new ControlError("invalid", "The question cannot be asked: this is not a terminal.", {
+      hint: `Read it above, then approve exactly these bytes: --digest ${digest}. Or approve unseen: --yes.`,
     });
   }
-  const put: AskedAs = askedAs(question);
+  const formatted = formatQuestion(question);
   const terminalPrompt = atTerminal(systemClock);
   const left = new AbortController();
   const leave = (): void => left.abort();
   process.once("SIGINT", leave);
-  const typed = await terminalPrompt.ask({ ...put, signal: left.signal });
+  const typed = await terminalPrompt.ask({ ...formatted, signal: left.signal });
   process.removeListener("SIGINT", leave);
   terminalPrompt.release();
-  const meant = typed === undefined ? undefined : put.read(typed);
-  return meant?.kind === "allow" ? (meant.always ? { remember: true } : {}) : undefined;
+  const answer = typed === undefined ? undefined : formatted.read(typed);
+  return answer?.kind === "allow" ? (answer.always ? { remember: true } : {}) : undefined;
 }
 
 function send(

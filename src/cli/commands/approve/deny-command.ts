@@ -1,4 +1,4 @@
-// `belay deny QUESTION`: a no to a call that waits for a yes.
+// `belay deny`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
@@ -7,7 +7,7 @@ import type { ApproveFlags } from "./approve.ts";
 
 export function denyCommand(): Command {
   const command = new Command("deny")
-    .description("the call is not carried out; the model is told why, and goes on")
+    .description("the call is not carried out; the model gets the reason and continues")
     .argument("<question>", "its id, or the beginning of it")
     .option("--note <text>", "why: told to the model")
     .option("--by <name>", "who says so")

@@ -1,4 +1,4 @@
-// `belay backup FILE DIRECTORY`: copies a store while it is in use, and verifies the copy.
+// `belay backup`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withJson } from "../../shared/connection-options.ts";

@@ -26,23 +26,23 @@ export function backUp({ file, directory, json }: BackupOptions): number {
       hint: "Name a directory that does not exist yet.",
     });
   }
-  const making = `${place}.incomplete`;
-  rmSync(making, { recursive: true, force: true });
+  const draft = `${place}.incomplete`;
+  rmSync(draft, { recursive: true, force: true });
   try {
-    mkdirSync(making, { recursive: true, mode: 0o700 });
-    const copy = join(making, basename(file));
+    mkdirSync(draft, { recursive: true, mode: 0o700 });
+    const copy = join(draft, basename(file));
     copyFile(file, copy);
     const { sessions, runs, events, findings } = checkFile(copy);
-    // Output is written before the end of its process is recorded, so that copied afterwards none is missing.
+    // After the store: output is written before the end of its process is recorded, so none is missing from the copy.
     copyOutput(file, copy);
     const bytes = statSync(copy).size;
-    renameSync(making, place);
+    renameSync(draft, place);
     if (json) print(JSON.stringify({ backup: place, bytes, sessions, runs, events, findings }));
     else print(`${place}: ${sizeOf(bytes)}, ${count(sessions, "session")}, ${count(events, "event")}, verified.`);
     for (const { session, message } of findings) process.stderr.write(`${session}: ${message}\n`);
     return findings.length === 0 ? EXIT_OK : EXIT_FOUND;
   } finally {
-    rmSync(making, { recursive: true, force: true });
+    rmSync(draft, { recursive: true, force: true });
   }
 }
 

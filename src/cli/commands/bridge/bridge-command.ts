@@ -1,4 +1,4 @@
-// `belay bridge`: its words.
+// `belay bridge`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";
@@ -9,7 +9,7 @@ const WHERE = "Which Belay (default: that of the data directory):";
 const MORE = `
 For programs, not for people: one JSON object to a line on stdin and stdout, JSON-RPC 2.0; stderr has everything else.
 Begin with {"jsonrpc":"2.0","id":1,"method":"initialize"}: the answer names every method. It ends with \`shutdown\`, or
-when stdin ends: then whoever started it is gone, and --on-hangup says what becomes of the runs it has begun.
+when stdin ends: then the program that started it is gone, and --on-hangup says what happens to its runs.
 The store is held by one program at a time. To share one, start \`belay serve\` and give each bridge its --socket.`;
 
 export function bridgeCommand(): Command {

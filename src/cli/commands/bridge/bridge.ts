@@ -1,9 +1,9 @@
-// `belay bridge`: Belay as a child of another program, on stdin and stdout. Without a server or a store that was named,
-// it serves the data directory as long as it lives, or goes to the program that serves it already.
+// `belay bridge`: serves Belay to its parent program on stdin and stdout. Without --url, --socket or --store it serves
+// the data directory while it runs, or connects to the program that serves it already.
 //
 // Invariants
-// 1. Nothing but the protocol is written to stdout: whatever else is printed in this program goes to stderr.
-// 2. A host that is gone does not end the program at once: what it has begun is brought to an end before.
+// 1. Only the protocol is written to stdout: all other prints of this program go to stderr.
+// 2. If the parent program exits, the bridge ends or parks its runs before it exits.
 
 import { ControlError } from "../../../core/errors.ts";
 import { SHUTDOWN_MS } from "../../../core/limits.ts";
@@ -20,46 +20,46 @@ import { redactor } from "../../../telemetry/redactor.ts";
 import { openControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK, EXIT_SIGNAL } from "../../shared/exit-code.ts";
-import { CROWD, type OpenedServer } from "../../shared/server/acp-host.ts";
+import { HOST_LIMITS, type OpenedServer } from "../../shared/server/acp-host.ts";
 import { AcpHosts } from "../../shared/server/acp-hosts.ts";
-import { givenAgent, markOf } from "../../shared/server/agent-digest.ts";
+import { agentDigestOf, givenAgent } from "../../shared/server/agent-digest.ts";
 import type { AgentFlags } from "../../shared/server/agent-options.ts";
 import { makePlan, openRuntime, type RuntimePlan } from "../../shared/server/runtime.ts";
 import { serveStore, socketDirectory } from "../../shared/server/store-service.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { protocolOutput } from "../../shared/terminal/protocol-output.ts";
-import { STRAY, surviveRejections } from "../../shared/unhandled-rejections.ts";
+import { surviveRejections, UNHANDLED_REJECTION } from "../../shared/unhandled-rejections.ts";
 
 export interface BridgeFlags extends ConnectionOptions, AgentFlags {
   readonly onHangup: "cancel" | "park";
 }
 
-/** The Belay behind the bridge, and what goes with it. */
+/** The Belay that the bridge serves. */
 type BridgeBackend = Pick<BridgeOptions, "control" | "close" | "audit" | "notice">;
 
 export async function startBridge(flags: BridgeFlags): Promise<number> {
-  // First of all, so that nothing that is loaded from here on can print into the protocol.
+  // First, so that no module that is loaded later can print into the protocol.
   const output = protocolOutput();
   const place = await placeOf(flags);
   const { stdin: input } = process;
   let code: number = EXIT_OK;
-  const deaf = onStopSignals((signal) => {
+  const unsubscribe = onStopSignals((signal) => {
     code = EXIT_SIGNAL[signal];
-    // As if the host had hung up: whoever sends a signal does not read on either.
+    // A signal is handled as if the parent had disconnected.
     input.destroy();
     return "leaving";
   });
   await runBridge({ ...place, input, output, clock: systemClock, version: version(), onHangup: flags.onHangup });
-  deaf();
+  unsubscribe();
   return code;
 }
 
 function placeOf(flags: BridgeFlags): Promise<BridgeBackend> {
-  if (flags.url !== undefined || flags.socket !== undefined) return goThere(flags);
+  if (flags.url !== undefined || flags.socket !== undefined) return connectTo(flags);
   return flags.store === undefined ? inDataDirectory(flags) : onStore(flags);
 }
 
-/** In the data directory: served here, so that any shell can stop its runs, or by a program that was faster. */
+/** Uses the data directory, which this program serves so that any shell can stop its runs, unless another does. */
 async function inDataDirectory(flags: BridgeFlags): Promise<BridgeBackend> {
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
@@ -68,16 +68,16 @@ async function inDataDirectory(flags: BridgeFlags): Promise<BridgeBackend> {
   let plan: RuntimePlan | undefined;
   const open = async (): Promise<OpenedServer> => {
     const { composeServer } = await import("../../shared/server/compose-server.ts");
-    // Once: it takes the keys of providers out of the environment.
-    plan ??= await makePlan({ home, flags, server: { socket: socketOf(home), crowd: CROWD } });
+    // Only once: it removes the provider keys from the environment.
+    plan ??= await makePlan({ home, flags, server: { socket: socketOf(home), crowd: HOST_LIMITS } });
     for (const secret of plan.taken.secrets) redact.add(secret);
-    const house = await composeServer({ plan, tcp: false, log, redact, version: version() });
-    for (const notice of house.works.notices) log.info(notice);
-    return { house, store: plan.store };
+    const server = await composeServer({ plan, tcp: false, log, redact, version: version() });
+    for (const notice of server.runtime.notices) log.info(notice);
+    return { server, store: plan.store };
   };
   const given = givenAgent(flags);
   const hosts = await AcpHosts.open({
-    ...{ home, mark: markOf(flags), kind: "bridge", clock: systemClock, log, open },
+    ...{ home, agentDigest: agentDigestOf(flags), kind: "bridge", clock: systemClock, log, open },
     ...(given === undefined ? { joins: "any" } : {}),
   });
   const { control, kind, where, audit } = hosts;
@@ -99,13 +99,13 @@ async function inDataDirectory(flags: BridgeFlags): Promise<BridgeBackend> {
 
 const formOf = (): LineForm => (process.stderr.isTTY ? "pretty" : "json");
 
-/** On a store that was named: it is no part of the data directory. Commands with the same --store find it. */
+/** Uses a named store, outside of the data directory. Commands with the same --store find it. */
 async function onStore(flags: BridgeFlags): Promise<BridgeBackend> {
   const home = openDataDir({ home: flags.home, env: process.env });
   makeDataDir(home);
   const plan = await makePlan({ home, flags });
   const log = openLog({ redact: redactor(plan.taken.secrets), clock: systemClock, form: formOf() });
-  surviveRejections((error) => log.error(STRAY, { error }));
+  surviveRejections((error) => log.error(UNHANDLED_REJECTION, { error }));
   const onNotice: Notify = ({ type, ...fields }) => log.warn(`notice: ${type}`, fields);
   const { belay, agent, notices } = await openRuntime(plan, {
     onNotice,
@@ -124,7 +124,7 @@ async function onStore(flags: BridgeFlags): Promise<BridgeBackend> {
   };
 }
 
-/** Beside the store, whose lock keeps others away from it as well. What is kept nowhere leaves no trail either. */
+/** Opens the audit trail beside the store, whose lock protects it too. A store in memory has no trail. */
 async function openTrail(
   home: DataDir,
   plan: RuntimePlan,
@@ -135,15 +135,15 @@ async function openTrail(
   return openAuditTrail({ folder, redact: redactor(plan.taken.secrets), clock: systemClock, log });
 }
 
-/** A server keeps its own trail, and has an agent of its own: who asks for another one should not get this one. */
-async function goThere(flags: BridgeFlags): Promise<BridgeBackend> {
+/** Connects to a server. It keeps its own audit trail, and has its own agent: options for another one are refused. */
+async function connectTo(flags: BridgeFlags): Promise<BridgeBackend> {
   const connection = await openControl(flags);
   const given = givenAgent(flags);
   if (given !== undefined) {
     await connection.close();
     throw agentOfServer(given, connection.where);
   }
-  process.stderr.write(`belay: the bridge goes to ${connection.where}\n`);
+  process.stderr.write(`belay: the bridge connects to ${connection.where}\n`);
   return {
     control: connection.control,
     close: () => connection.close(),
@@ -153,5 +153,5 @@ async function goThere(flags: BridgeFlags): Promise<BridgeBackend> {
 
 const agentOfServer = (given: string, where: string): ControlError =>
   new ControlError("invalid", `--${given} is for a bridge without a server, and this one goes to ${where}.`, {
-    hint: "Start the server with it; or give the bridge a store of its own: --store FILE.",
+    hint: "Start the server with it; or give the bridge its own store: --store FILE.",
   });

@@ -1,4 +1,4 @@
-// `belay cancel ID`: stops one thing, whatever it is, and says what that meant.
+// `belay cancel ID`: stops a session, run, call, process or question, and prints the receipt.
 
 import { ControlError } from "../../../core/errors.ts";
 import { WAIT_MS_MAX } from "../../../core/limits.ts";
@@ -17,36 +17,36 @@ import { wholeNumber } from "../../shared/whole-number.ts";
 
 export interface CancelFlags extends ConnectionOptions {
   readonly reason?: string;
-  /** True: as long as is usual. */
+  /** True: the default limit. */
   readonly wait?: string | true;
   /** False: --no-remind. */
   readonly remind?: boolean;
   readonly keepBackground?: true;
-  /** The id is that of a call in this session: ours, or the model's own. */
+  /** The id is that of a call in this session: Belay's id, or the model's. */
   readonly session?: string;
   readonly json?: true;
 }
 
-/** Long enough for everything that stops when it is asked, and for what has to be given up. */
+/** Long enough for work that stops by itself, and for work that has to be abandoned. */
 export const WAIT_MS = 30_000;
 
 export function runCancel(typed: string, flags: CancelFlags): Promise<number> {
-  // Before anything is opened: who mistypes a number should not wait for a server to be told.
+  // Before connecting: a mistyped number is reported at once.
   const waitMs = waitOf(flags.wait);
   return withControl(
     flags,
     async (connection) => {
       const { session } = flags;
       const target = session === undefined ? await resolveId(connection.control, typed) : typed;
-      const asked =
+      const cancelled =
         session === undefined
           ? cancelOne(connection, target, { flags, waitMs })
           : cancelCallIn(connection, await resolveSession(connection.control, session), target, { flags, waitMs });
-      const receipt = await spinning(`stopping ${target}`, asked, { clock: systemClock, output: process.stderr });
+      const receipt = await spinning(`stopping ${target}`, cancelled, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify(receipt));
       else {
-        const resting = await offlineStopLines(connection, partsOf(target, receipt));
-        for (const line of [...receiptLines(target, receipt), ...resting]) print(line);
+        const offlineLines = await offlineStopLines(connection, partsOf(target, receipt));
+        for (const line of [...receiptLines(target, receipt), ...offlineLines]) print(line);
       }
       return receiptExit(receipt);
     },
@@ -96,6 +96,6 @@ export const waitOf = (given: string | true | undefined): number | undefined =>
     : wholeNumber(given, "--wait", { from: 0, to: WAIT_MS_MAX, unit: "ms" });
 
 const onlyFor = (option: string, what: string, target: string): ControlError =>
-  new ControlError("invalid", `${option} is for the cancel of ${what}, and ${target} is none.`, {
+  new ControlError("invalid", `${option} is for the cancel of ${what}, and ${target} is not one.`, {
     hint: `Leave it out: belay cancel ${target}`,
   });

@@ -1,4 +1,4 @@
-// `belay close SESSION`: ends a session.
+// `belay close`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -21,8 +21,8 @@ export function runClose(typed: string, flags: CloseFlags): Promise<number> {
       const receipt = await connection.control.session(id).close(reason === undefined ? {} : { reason });
       if (flags.json) print(JSON.stringify(receipt));
       else {
-        const resting = await offlineStopLines(connection, partsOf(id, receipt));
-        for (const line of [...receiptLines(id, receipt), ...resting]) print(line);
+        const offlineLines = await offlineStopLines(connection, partsOf(id, receipt));
+        for (const line of [...receiptLines(id, receipt), ...offlineLines]) print(line);
         if (receipt.kind !== "unknown") print(`${id} is closed and accepts nothing more.`);
       }
       return receiptExit(receipt);

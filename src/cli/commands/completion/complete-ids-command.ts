@@ -1,4 +1,4 @@
-// `belay complete-ids KIND...`: ids for a shell that completes them. Hidden: only completion scripts call it.
+// `belay complete-ids KIND...`: prints ids for shell completion. Hidden: only completion scripts call it.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { type ConnectionOptions, withConnectionOptions } from "../../shared/connection-options.ts";

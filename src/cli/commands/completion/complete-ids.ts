@@ -1,5 +1,4 @@
-// `belay complete-ids`: the ids a person may mean next, for a shell. Quick, and silent whatever happens: a key press
-// is no place for an error.
+// `belay complete-ids`: prints ids for shell completion. Fast, and silent on errors, since it runs at a key press.
 
 import type { Explanation } from "../../../ports/explanation.ts";
 import { systemClock } from "../../../system/system-clock.ts";
@@ -9,13 +8,13 @@ import { EXIT_OK } from "../../shared/exit-code.ts";
 import { kindOf } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-/** Longer than this nobody waits for a shell to complete a word. */
+/** The time limit for one completion. */
 const COMPLETE_MS_MAX = 1_000;
 
-/** More than this no shell shows. */
+/** Shells do not show more than this. */
 const IDS_MAX = 500;
 
-/** The newest sessions, for whoever follows or explains one that is idle. */
+/** The newest sessions are included, since idle ones can be followed and explained too. */
 const SESSIONS_MAX = 100;
 
 export async function completeIds(kinds: readonly string[], flags: ConnectionOptions): Promise<number> {
@@ -23,8 +22,8 @@ export async function completeIds(kinds: readonly string[], flags: ConnectionOpt
     systemClock.after(COMPLETE_MS_MAX, () => resolve([]), "idle");
   });
   const ids = await Promise.race([limit, candidates(flags).catch(() => [])]);
-  const wanted = ids.filter((id) => kinds.length === 0 || kinds.includes(kindOf(id) ?? ""));
-  for (const id of wanted.slice(0, IDS_MAX)) print(id);
+  const matching = ids.filter((id) => kinds.length === 0 || kinds.includes(kindOf(id) ?? ""));
+  for (const id of matching.slice(0, IDS_MAX)) print(id);
   return EXIT_OK;
 }
 

@@ -1,4 +1,4 @@
-// `belay completion SHELL`: a script that teaches a shell our words.
+// `belay completion SHELL`: prints a completion script.
 import { Argument, Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";

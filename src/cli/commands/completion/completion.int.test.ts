@@ -11,7 +11,7 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "belay-completion-"));
-  // Stands in for the program: says what it was asked for, as ids.
+  // Replaces the program: prints its arguments as ids.
   const belay = join(folder, "belay");
   writeFileSync(belay, '#!/bin/sh\necho "run_1 ses_2" | tr " " "\\n"; echo "asked_$*" | tr " " "_"\n');
   chmodSync(belay, 0o755);
@@ -20,7 +20,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What bash would offer after these words, the last of which is being typed. */
+/** The completions that bash offers for the last of these words. */
 function offered(...words: readonly string[]): readonly string[] {
   const script = `
     source "$1"; shift
@@ -64,7 +64,7 @@ describe("in bash", () => {
 describe.each<Shell>(["bash", "zsh", "fish"])("for %s", (shell) => {
   const script = completionScript(makeProgram(), shell);
 
-  test("every command that is not hidden is in it, with every option", () => {
+  test("the script has every visible command with every option", () => {
     for (const command of makeProgram().commands.filter((one) => !isHidden(one))) {
       expect(script).toContain(command.name());
       for (const { long } of command.options) expect(script).toContain(long?.slice(2));

@@ -1,97 +1,101 @@
-// Scripts that teach a shell our commands, options and ids, made from the commands themselves: they know no word that
-// the commands do not.
+// Generates completion scripts for commands, options and ids from the commands themselves, so that they always agree.
 import type { Command, Option } from "commander";
 import { isHidden } from "../../shared/usage-error.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 
 export function completionScript(program: Command, shell: Shell): string {
-  const words = wordsOf(program);
+  const commands = completionsOf(program);
   switch (shell) {
     case "bash":
-      return bash(program, words);
+      return bash(program, commands);
     case "zsh":
-      return zsh(program, words);
+      return zsh(program, commands);
     case "fish":
-      return fish(program, words);
+      return fish(program, commands);
   }
 }
 
-/** What can be typed as a value. */
+/** The kind of value that an option or argument takes. */
 type Value = { readonly kind: "ids"; readonly of: string } | { readonly kind: "file" | "choice" | "none" | "text" };
 
-interface OptionWord {
+interface OptionCompletion {
   readonly flag: string;
   readonly about: string;
   readonly value: Value;
 }
 
-/** What can follow a command. */
-interface Words {
+/** The completions of a command. */
+interface CommandCompletion {
   readonly name: string;
   readonly about: string;
-  readonly options: readonly OptionWord[];
-  /** Words that can stand for its first argument: the commands within, or choices. */
+  readonly options: readonly OptionCompletion[];
+  /** Values of its first argument: its subcommands, or choices. */
   readonly choices: readonly string[];
   readonly argument: Value;
 }
 
-function wordsOf(program: Command): readonly Words[] {
+function completionsOf(program: Command): readonly CommandCompletion[] {
   return program.commands
     .filter((one) => !isHidden(one))
     .map((command) => {
       const [first] = command.registeredArguments;
       const inner = command.commands.map((one) => one.name());
-      // Also the options of the commands within: one list is enough to be of use.
+      // Includes the options of subcommands: one list is good enough.
       const options = [command, ...command.commands].flatMap((one) => one.options).filter(({ hidden }) => !hidden);
       return {
         name: command.name(),
-        about: firstWords(command.description()),
-        options: unique([...options.flatMap(optionWord), HELP]),
+        about: shortDescription(command.description()),
+        options: unique([...options.flatMap(optionCompletion), HELP]),
         choices: inner.length > 0 ? inner : (first?.argChoices ?? topics(command, program)),
-        argument: first === undefined ? { kind: "none" } : takenBy(first.name()),
+        argument: first === undefined ? { kind: "none" } : valueKindOf(first.name()),
       };
     });
 }
 
-const HELP: OptionWord = { flag: "--help", about: "this", value: { kind: "none" } };
+const HELP: OptionCompletion = { flag: "--help", about: "this", value: { kind: "none" } };
 
-const unique = (options: readonly OptionWord[]): readonly OptionWord[] => [
+const unique = (options: readonly OptionCompletion[]): readonly OptionCompletion[] => [
   ...new Map(options.map((one) => [one.flag, one])).values(),
 ];
 
-/** `belay help` is followed by the name of a command. */
+/** The argument of `belay help` is the name of a command. */
 const topics = (command: Command, program: Command): readonly string[] =>
   command.name() === "help" ? program.commands.filter((one) => !isHidden(one)).map((one) => one.name()) : [];
 
-function optionWord({ long, description, flags, required, optional }: Option): readonly OptionWord[] {
+function optionCompletion({ long, description, flags, required, optional }: Option): readonly OptionCompletion[] {
   if (long === undefined) return [];
   const [, name = ""] = /[<[]([^>\]]+)[>\]]/.exec(flags) ?? [];
   return [
-    { flag: long, about: firstWords(description), value: required || optional ? takenBy(name) : { kind: "none" } },
+    {
+      flag: long,
+      about: shortDescription(description),
+      value: required || optional ? valueKindOf(name) : { kind: "none" },
+    },
   ];
 }
 
-/** The name of an argument says what it takes. */
-function takenBy(name: string): Value {
+/** The kind of value, by the name of the argument. */
+function valueKindOf(name: string): Value {
   if (name === "id") return { kind: "ids", of: "" };
   if (["session", "run", "call", "process", "question"].includes(name)) return { kind: "ids", of: name };
   return { kind: ["file", "dir", "path"].includes(name) ? "file" : "text" };
 }
 
-/** A description ends up between quotes of three shells, and on one line of a list. */
-const firstWords = (text: string): string => (text.split(/[;:]/)[0] ?? "").replaceAll(/[^\p{L}\p{N} ,.()-]/gu, "");
+/** The first clause of a description, without characters that end a quoted string in one of the three shells. */
+const shortDescription = (text: string): string =>
+  (text.split(/[;:]/)[0] ?? "").replaceAll(/[^\p{L}\p{N} ,.()-]/gu, "");
 
-const ask = (program: string, of: string): string => `${program} complete-ids ${of}`.trimEnd();
+const idsCommand = (program: string, of: string): string => `${program} complete-ids ${of}`.trimEnd();
 
-function bash(program: Command, words: readonly Words[]): string {
+function bash(program: Command, commands: readonly CommandCompletion[]): string {
   const name = program.name();
-  const values = words.flatMap(({ name: command, options }) =>
+  const values = commands.flatMap(({ name: command, options }) =>
     options.flatMap(({ flag, value }) =>
       value.kind === "none" ? [] : [`    "${command} ${flag}") ${bashValue(value)} ;;`],
     ),
   );
-  const followers = words.map(({ name: command, options, choices, argument }) => {
+  const followers = commands.map(({ name: command, options, choices, argument }) => {
     const flags = options.map(({ flag }) => flag).join(" ");
     const first = choices.length > 0 ? `_belay_words "${choices.join(" ")}"` : bashValue(argument);
     return `    ${command}) if [[ $cur == -* ]]; then _belay_words "${flags}"; else ${first}; fi ;;`;
@@ -111,7 +115,7 @@ ${values.map((line) => line.replace(/ ;;$/, "; return ;;")).join("\n")}
   esac
   case "$command" in
 ${followers.join("\n")}
-    "") _belay_words "${words.map((one) => one.name).join(" ")} --help --version" ;;
+    "") _belay_words "${commands.map((one) => one.name).join(" ")} --help --version" ;;
   esac
 }
 complete -F _belay ${name}`;
@@ -122,15 +126,15 @@ function bashValue(value: Value): string {
   return value.kind === "file" ? "_belay_files" : ":";
 }
 
-function zsh(program: Command, words: readonly Words[]): string {
+function zsh(program: Command, commands: readonly CommandCompletion[]): string {
   const name = program.name();
-  const commands = words.map((one) => `    '${one.name}:${one.about}'`).join("\n");
-  const values = words.flatMap(({ name: command, options }) =>
+  const entries = commands.map((one) => `    '${one.name}:${one.about}'`).join("\n");
+  const values = commands.flatMap(({ name: command, options }) =>
     options.flatMap(({ flag, value }) =>
       value.kind === "none" ? [] : [`    '${command} ${flag}') ${zshValue(value)}; return ;;`],
     ),
   );
-  const followers = words.map(({ name: command, options, choices, argument }) => {
+  const followers = commands.map(({ name: command, options, choices, argument }) => {
     const flags = options.map(({ flag, about }) => `'${flag}:${about}'`).join(" ");
     const first = choices.length > 0 ? `compadd -- ${choices.join(" ")}` : zshValue(argument);
     return `    ${command})
@@ -143,7 +147,7 @@ _belay() {
   local command="" word
   local -a commands known
   commands=(
-${commands}
+${entries}
   )
   for word in "\${(@)words[2,CURRENT-1]}"; do
     if [[ $word != -* ]]; then command=$word; break; fi
@@ -164,9 +168,9 @@ function zshValue(value: Value): string {
   return value.kind === "file" ? "_files" : ":";
 }
 
-function fish(program: Command, words: readonly Words[]): string {
+function fish(program: Command, commands: readonly CommandCompletion[]): string {
   const name = program.name();
-  const lines = words.flatMap(({ name: command, about, options, choices, argument }) => {
+  const lines = commands.flatMap(({ name: command, about, options, choices, argument }) => {
     const seen = `-n '__fish_seen_subcommand_from ${command}'`;
     const first = choices.length > 0 ? ` -a '${choices.join(" ")}'` : fishValue(name, argument);
     return [
@@ -184,6 +188,6 @@ function fish(program: Command, words: readonly Words[]): string {
 }
 
 function fishValue(program: string, value: Value): string {
-  if (value.kind === "ids") return ` -a '(${ask(program, value.of)} 2>/dev/null </dev/null)'`;
+  if (value.kind === "ids") return ` -a '(${idsCommand(program, value.of)} 2>/dev/null </dev/null)'`;
   return value.kind === "file" ? " -F" : "";
 }

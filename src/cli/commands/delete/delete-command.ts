@@ -1,4 +1,4 @@
-// `belay delete SESSION`: deletes a session permanently.
+// `belay delete`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

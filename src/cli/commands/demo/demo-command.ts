@@ -1,4 +1,4 @@
-// `belay demo`: a tour, without keys or network.
+// `belay demo`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";

@@ -1,4 +1,4 @@
-// Carries out what a person typed in the hands-on demo, and says what the answer was.
+// Carries out the commands of the hands-on demo, and prints their results.
 import { toControlError } from "../../../core/errors.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import type { QuestionId } from "../../../core/model/ids.ts";
@@ -6,7 +6,7 @@ import type { Question } from "../../../core/model/question.ts";
 import type { Belay } from "../../../sdk/belay.ts";
 import type { RunHandle } from "../../../sdk/run.ts";
 import type { Session } from "../../../sdk/session.ts";
-import { count, sayReceipt, saySessionReceipt } from "../../shared/format/format-outcome.ts";
+import { count, formatReceipt, formatSessionReceipt } from "../../shared/format/format-outcome.ts";
 import type { Screen } from "../../shared/terminal/screen.ts";
 import { type Command, HANDS_ON_HELP } from "./hands-on-input.ts";
 import { brief, type HandsOnView } from "./hands-on-view.ts";
@@ -15,7 +15,7 @@ import type { Begun } from "./prompt-line.ts";
 /** How much of the log is shown. */
 const LOG_EVENTS = 12;
 
-/** When a line was begun, or the question whose code it had at its end. */
+/** When the first key of a line was read, or the question whose code the line ends with. */
 type Line = Begun | QuestionId;
 
 export interface HandsOnParts {
@@ -25,25 +25,25 @@ export interface HandsOnParts {
   readonly view: HandsOnView;
 }
 
-/** Commands about what there is, rather than about what is going on. */
-type Looking = Extract<Command, { kind: "drop" }> | { readonly kind: "queue" | "why" | "log" };
+/** Commands about the queue, the state and the log. */
+type InspectCommand = Extract<Command, { kind: "drop" }> | { readonly kind: "queue" | "why" | "log" };
 
 export class HandsOnActions {
   readonly #parts: HandsOnParts;
-  /** Every run that was prompted here. */
+  /** All runs that were prompted here. */
   readonly runs: RunHandle[] = [];
 
   constructor(parts: HandsOnParts) {
     this.#parts = parts;
   }
 
-  /** Never rejects: what was refused is said. */
+  /** Never rejects: errors are printed. */
   async run(command: Exclude<Command, { kind: "quit" }>, line: Line = "unknown"): Promise<void> {
     try {
       await this.#execute(command, line);
     } catch (error) {
       const { message, hint } = toControlError(error);
-      this.#say(`${message} ${hint}`);
+      this.#print(`${message} ${hint}`);
     }
   }
 
@@ -52,10 +52,10 @@ export class HandsOnActions {
       case "nothing":
         break;
       case "unclear":
-        this.#say(command.advice);
+        this.#print(command.advice);
         break;
       case "help":
-        for (const line of HANDS_ON_HELP) this.#parts.screen.raw(`  ${line}`);
+        for (const line of HANDS_ON_HELP) this.#parts.screen.printRaw(`  ${line}`);
         break;
       case "prompt":
         await this.#prompt(command);
@@ -77,11 +77,11 @@ export class HandsOnActions {
         await this.#answer(command.text, line);
         break;
       default:
-        await this.#look(command);
+        await this.#inspect(command);
     }
   }
 
-  async #look(command: Looking): Promise<void> {
+  async #inspect(command: InspectCommand): Promise<void> {
     switch (command.kind) {
       case "queue":
         await this.#queue();
@@ -100,38 +100,38 @@ export class HandsOnActions {
 
   async #stopSession(note?: string): Promise<void> {
     const receipt = await this.#parts.session.cancel(reasonOf(note));
-    this.#say(`stop: ${saySessionReceipt(receipt)}`);
+    this.#print(`stop: ${formatSessionReceipt(receipt)}`);
   }
 
-  /** Nobody is there to answer any more, so what waits for an answer is stopped. */
+  /** Cancels the session if a question is open: no user is left to answer it. */
   async cancelUnanswered(): Promise<void> {
     const { session } = this.#parts;
-    if ((await session.questions()).length > 0) await session.cancel({ reason: "nobody is left to answer" });
+    if ((await session.questions()).length > 0) await session.cancel({ reason: "no user is left to answer" });
   }
 
   async #prompt({ text, delivery }: Extract<Command, { kind: "prompt" }>): Promise<void> {
     const run = this.#parts.session.prompt(text, { delivery });
     this.runs.push(run);
     const { ahead, joined } = await run.accepted;
-    if (delivery === "queue" && ahead > 0) this.#say(`queued; ${count(ahead, "run")} before it`);
+    if (delivery === "queue" && ahead > 0) this.#print(`queued; ${count(ahead, "run")} before it`);
     if (delivery !== "steer") return;
-    if (joined === "queue") this.#say("nothing was going on, so the steer is a run of its own");
-    else this.#say("the steer waits for the next turn of the live run");
+    if (joined === "queue") this.#print("the session was idle, so the steer became a separate run");
+    else this.#print("the steer waits for the next turn of the live run");
   }
 
   async #stopRun(note: string | undefined): Promise<void> {
     const live = (await this.#parts.session.explain()).live;
-    if (live === undefined) return this.#say("no run is live");
-    this.#say(`stop run: ${sayReceipt(await this.#parts.belay.cancel(live.runId, reasonOf(note)))}`);
+    if (live === undefined) return this.#print("no run is live");
+    this.#print(`stop run: ${formatReceipt(await this.#parts.belay.cancel(live.runId, reasonOf(note)))}`);
   }
 
   async #stopCall(number: number, note: string | undefined): Promise<void> {
     const target = this.#parts.view.numbered(number);
-    if (target === undefined) return this.#say(`there is no call number ${number}`);
-    // What becomes of it is seen on the screen; nobody waits for it here.
+    if (target === undefined) return this.#print(`there is no call number ${number}`);
+    // Its end is shown by the view, so this does not wait for it.
     const receipt = await this.#parts.belay.cancel(target, { ...reasonOf(note), waitMs: 0 });
     const what = target.startsWith("call_") ? "call" : "process";
-    this.#say(`stop ${what} ${number}: ${sayReceipt(receipt)}`);
+    this.#print(`stop ${what} ${number}: ${formatReceipt(receipt)}`);
   }
 
   async #approve(command: Extract<Command, { kind: "allow" | "deny" }>, line: Line): Promise<void> {
@@ -143,7 +143,7 @@ export class HandsOnActions {
       command.kind === "deny"
         ? await questions.deny(found.id, { ...digest, ...(command.note === undefined ? {} : { note: command.note }) })
         : await questions.allow(found.id, { ...digest, ...(command.remember ? { remember: "session" } : {}) });
-    if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
+    if (receipt.kind !== "recorded") this.#print("too late: that was settled already");
   }
 
   async #answer(text: string, line: Line): Promise<void> {
@@ -154,56 +154,56 @@ export class HandsOnActions {
     const found = await this.#question("question", numbered ? Number(digits) : undefined);
     if (found === undefined || !this.#wasSeen(found, line)) return;
     const receipt = await this.#parts.belay.questions.answer(found.id, numbered ? (rest ?? "") : text);
-    if (receipt.kind !== "recorded") this.#say("too late: that was settled already");
+    if (receipt.kind !== "recorded") this.#print("too late: that was settled already");
   }
 
-  /** What was typed before a question was on the screen answers nothing. */
+  /** Whether the question was on the screen when the line was begun. If not, explains that, and the line is ignored. */
   #wasSeen({ id }: Question, line: Line): boolean {
     if (this.#parts.view.wasSeen(id, line)) return true;
     if (typeof line === "number")
-      this.#say("that was begun before the question was on the screen: look at it, and type it again");
-    else this.#say("nothing was answered: type the code that the question was shown with at the end of the line");
+      this.#print("that line was begun before the question was on the screen: read it, and type the answer again");
+    else this.#print("nothing was answered: end the line with the code that was shown with the question");
     return false;
   }
 
-  /** The one that is meant; if that is not clear, says so. */
+  /** The question with this number, or the only open one. Otherwise prints which ones are open. */
   async #question(kind: "approval" | "question", number: number | undefined): Promise<Question | undefined> {
     const { session, view } = this.#parts;
     const open = (await session.questions()).filter(({ about }) => about.kind === kind);
     const numbers = open.map(({ id }) => view.numberOf(id));
     const word = kind === "approval" ? "a yes or a no" : "an answer";
-    if (open.length === 0) this.#say(`nothing waits for ${word}`);
-    else if (number === undefined && open.length > 1) this.#say(`which of them: ${numbers.join(" or ")}?`);
+    if (open.length === 0) this.#print(`nothing waits for ${word}`);
+    else if (number === undefined && open.length > 1) this.#print(`which of them: ${numbers.join(" or ")}?`);
     else if (number === undefined) return open[0];
     else if (!numbers.includes(number))
-      this.#say(`number ${number} does not wait for ${word}; ${numbers.join(", ")} does`);
+      this.#print(`number ${number} does not wait for ${word}; ${numbers.join(", ")} does`);
     return number === undefined ? undefined : open.find(({ id }) => view.numberOf(id) === number);
   }
 
   async #queue(): Promise<void> {
     const queued = await this.#parts.session.queue.list();
-    if (queued.length === 0) this.#say("nothing waits");
+    if (queued.length === 0) this.#print("nothing waits");
     for (const [at, { prompt, joined }] of queued.entries()) {
-      this.#say(`${at + 1}. ${prompt.text}${joined === "steer" ? " (a steer)" : ""}`);
+      this.#print(`${at + 1}. ${prompt.text}${joined === "steer" ? " (a steer)" : ""}`);
     }
   }
 
   async #drop(place: number): Promise<void> {
     const queued = (await this.#parts.session.queue.list())[place - 1];
-    if (queued === undefined) return this.#say(`nothing waits at place ${place}`);
+    if (queued === undefined) return this.#print(`nothing waits at place ${place}`);
     const receipt = await this.#parts.session.queue.withdraw(queued.runId);
-    this.#say(receipt.kind === "changed" ? `taken back: ${queued.prompt.text}` : `not taken back: ${receipt.kind}`);
+    this.#print(receipt.kind === "changed" ? `withdrawn: ${queued.prompt.text}` : `not withdrawn: ${receipt.kind}`);
   }
 
   async #why(): Promise<void> {
     const { session, view } = this.#parts;
     const { summary, live, asOf } = await session.explain();
-    this.#say(summary);
+    this.#print(summary);
     for (const { callId, name, phase, waits } of live?.calls ?? []) {
       const how = waits === undefined ? phase : `waits for its ${waits}`;
-      this.#say(`call ${view.numberOf(callId) ?? "?"}, ${name}: ${how}`);
+      this.#print(`call ${view.numberOf(callId) ?? "?"}, ${name}: ${how}`);
     }
-    this.#say(`(as of position ${asOf} of the log)`);
+    this.#print(`(as of position ${asOf} of the log)`);
   }
 
   async #log(): Promise<void> {
@@ -211,20 +211,20 @@ export class HandsOnActions {
     const { asOf } = await session.explain();
     for await (const event of session.events({ after: Math.max(0, asOf - LOG_EVENTS) })) {
       if (!("seq" in event)) continue;
-      screen.raw(`  ${String(event.seq).padStart(4)}  ${event.type.padEnd(24)} ${detail(event)}`);
+      screen.printRaw(`  ${String(event.seq).padStart(4)}  ${event.type.padEnd(24)} ${detail(event)}`);
       if (event.seq >= asOf) return;
     }
   }
 
-  #say(text: string): void {
-    this.#parts.screen.say("belay", text);
+  #print(text: string): void {
+    this.#parts.screen.print("belay", text);
   }
 }
 
 const reasonOf = (note: string | undefined): { readonly reason?: string } =>
   note === undefined ? {} : { reason: note };
 
-/** What tells this event from others of its type. */
+/** The most telling detail of an event. */
 function detail(event: Recorded): string {
   switch (event.type) {
     case "run.accepted":

@@ -37,7 +37,7 @@ test.each([
 });
 
 test.each(["stop it now", "drop", "drop it", "answer"])(
-  "%j is nearly a command, and is not said to the agent",
+  "%j is a malformed command, and is not sent to the agent",
   (typed) => {
     expect(commandOf(typed)).toMatchObject({ kind: "unclear" });
   },

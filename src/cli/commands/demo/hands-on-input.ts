@@ -1,4 +1,4 @@
-// What a person may type in the hands-on demo, and what it means. What is no command is said to the agent.
+// Parses the input of the hands-on demo. Text that is not a command is a prompt for the agent.
 import type { Delivery } from "../../../core/model/prompt.ts";
 
 export type Command =
@@ -13,20 +13,20 @@ export type Command =
   | { readonly kind: "help" }
   | { readonly kind: "quit" }
   | { readonly kind: "nothing" }
-  /** Nearly a command. It is not said to the agent: whoever types `stop` wants to stop something. */
+  /** A malformed command. It is not sent to the agent: `stop` is meant to stop something. */
   | { readonly kind: "unclear"; readonly advice: string };
 
 export const HANDS_ON_HELP: readonly string[] = [
   "TEXT             prompts the agent; while it is busy, the prompt is queued",
-  "!TEXT  >TEXT     interrupts what is going on; steers it",
+  "!TEXT  >TEXT     interrupts the live run; steers it",
   "stop             stops all that the session is doing (so does Ctrl-C)",
-  "stop run         stops the live run; the queue goes on",
+  "stop run         stops the live run; the queue continues",
   "stop 2           stops call or process number 2, and nothing else",
   "yes  no  always  answers an approval; if several are open: no 3 not today",
   "answer TEXT      answers a question; if several are open: answer 3 blue",
-  "queue  drop 1    what waits; takes the first of them back",
+  "queue  drop 1    what waits; withdraws the first of them",
   "why  log         why the session is busy; the last of its log",
-  "say TEXT         says it to the agent, also if it looks like a command",
+  "say TEXT         prompts the agent, even if the text looks like a command",
   "help  quit       this; leaves, and leaves nothing behind (or Ctrl-C twice)",
 ];
 
@@ -59,7 +59,7 @@ export function commandOf(typed: string): Command {
   }
 }
 
-/** Commands only if nothing follows them: "queue the parcels" is for the agent. */
+/** Commands only without further text: "queue the parcels" is for the agent. */
 const ALONE: ReadonlyMap<string, Command> = new Map<string, Command>([
   ["queue", { kind: "queue" }],
   ["why", { kind: "why" }],
@@ -71,8 +71,8 @@ const ALONE: ReadonlyMap<string, Command> = new Map<string, Command>([
   ["exit", { kind: "quit" }],
 ]);
 
-function prompt(said: string, delivery: Delivery): Command {
-  const text = said.trim();
+function prompt(typed: string, delivery: Delivery): Command {
+  const text = typed.trim();
   return text === "" ? NOTHING : { kind: "prompt", text, delivery };
 }
 
@@ -85,11 +85,11 @@ function stop(rest: string): Command {
   const call = wholeNumber(word.replace(/^#/, ""));
   if (call !== undefined) return { kind: "stop-call", call, ...noteOf(note) };
   return unclear(
-    `What shall be stopped? Type stop, stop run, or stop with the number of a call. ${sayIt(`stop ${rest}`)}`,
+    `What should be stopped? Type stop, stop run, or stop with the number of a call. ${asPrompt(`stop ${rest}`)}`,
   );
 }
 
-/** `yes please` is a yes; `always be kind` is not meant for an approval. */
+/** `yes please` is an approval; `always be kind` is a prompt. */
 function allow(remember: boolean, rest: string): Command | undefined {
   const { number, more } = numbered(rest);
   if (more !== "" && !/^please\W*$/i.test(more)) return undefined;
@@ -99,10 +99,10 @@ function allow(remember: boolean, rest: string): Command | undefined {
 function drop(rest: string): Command {
   const place = wholeNumber(rest);
   if (place !== undefined) return { kind: "drop", place };
-  return unclear(`Type drop with the number that the queue shows: drop 1. ${sayIt(`drop ${rest}`)}`);
+  return unclear(`Type drop with the number that the queue shows: drop 1. ${asPrompt(`drop ${rest}`)}`);
 }
 
-/** A number at the beginning, and what follows it. */
+/** Splits off a number at the beginning. */
 function numbered(text: string): { readonly number: number | undefined; readonly more: string } {
   const [, digits, more] = /^#?(\d{1,6})\b\s*([\s\S]*)$/.exec(text) ?? [];
   return digits === undefined ? { number: undefined, more: text } : { number: Number(digits), more: more ?? "" };
@@ -111,4 +111,4 @@ function numbered(text: string): { readonly number: number | undefined; readonly
 const wholeNumber = (text: string): number | undefined => (/^\d{1,6}$/.test(text) ? Number(text) : undefined);
 const noteOf = (note: string): { readonly note?: string } => (note === "" ? {} : { note });
 const unclear = (advice: string): Command => ({ kind: "unclear", advice });
-const sayIt = (text: string): string => `To say it to the agent: say ${text.trim()}`;
+const asPrompt = (text: string): string => `To send it to the agent: say ${text.trim()}`;

@@ -9,7 +9,7 @@ import { HandsOnView } from "./hands-on-view.ts";
 function asking(codes?: () => string) {
   const clock = manualClock();
   const lines: string[] = [];
-  const screen = { say: (_: string, text: string) => lines.push(text), status() {}, close() {}, terminal: true };
+  const screen = { print: (_: string, text: string) => lines.push(text), status() {}, close() {}, terminal: true };
   const view = new HandsOnView(screen as unknown as Screen, clock, codes);
   const ask = (id: QuestionId): void => {
     const about = { kind: "question", text: "Go?" };
@@ -18,7 +18,7 @@ function asking(codes?: () => string) {
   return { clock, lines, view, ask };
 }
 
-test("G36: a line answers a question only if it was begun once the question had been on the screen", async () => {
+test("G36: a line answers a question only if it was begun after the question was on the screen", async () => {
   const { clock, lines, view, ask } = asking();
   const id = "qst_1" as QuestionId;
   expect(view.wasSeen(id, clock.elapsed())).toBe(false);
@@ -30,7 +30,7 @@ test("G36: a line answers a question only if it was begun once the question had 
   expect(begun.map((ms) => view.wasSeen(id, ms))).toEqual([false, false, false, true]);
 });
 
-test("G36: where a terminal does not report when a line was begun, an answer ends with its question's code", () => {
+test("G36: if the terminal does not report when a line was begun, an answer ends with its question's code", () => {
   const given = ["k7qx", "m3tz"];
   const { view, ask, lines } = asking(() => given.shift() ?? "");
   const [first, second] = ["ask_1", "ask_2"] as [QuestionId, QuestionId];
@@ -46,7 +46,7 @@ test("G36: where a terminal does not report when a line was begun, an answer end
   expect([first, second].map((id) => view.wasSeen(id, coded?.id ?? "unknown"))).toEqual([true, false]);
 });
 
-test("what comes through a pipe answers without having been shown to a person", () => {
+test("a line from a pipe may answer a question that was not shown yet", () => {
   const { view, ask, lines } = asking();
   const id = "qst_1" as QuestionId;
   expect(view.wasSeen(id, "pipe")).toBe(true);

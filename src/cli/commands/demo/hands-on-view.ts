@@ -1,4 +1,4 @@
-// What happens in a session, as a person sees it: events and deltas become lines, calls and questions get numbers.
+// Prints the events and deltas of a session as lines, and numbers its calls and questions.
 import type { Delta, Gap } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import type { CallId, ProcessId, QuestionId, RunId, Seq } from "../../../core/model/ids.ts";
@@ -6,16 +6,16 @@ import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { QuestionOutcome, Subject } from "../../../core/model/question.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
+import { formatExit, formatOutcome, formatReason } from "../../shared/format/format-outcome.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { QUIET_MS } from "../../shared/terminal/held-terminal.ts";
 import type { Screen } from "../../shared/terminal/screen.ts";
 import type { Begun } from "./prompt-line.ts";
 
-/** Of an input or a result: enough to know which it is. */
+/** Inputs and results are cut to this length. */
 const JSON_CHARS_MAX = 160;
 
-/** Of a prompt, where its run is named by it. */
+/** Prompts that name their run are cut to this length. */
 const PROMPT_CHARS_MAX = 40;
 
 interface SeenCall {
@@ -34,29 +34,29 @@ export class HandsOnView {
   readonly #screen: Screen;
   readonly #clock: Clock;
   readonly #newCode: (() => string) | undefined;
-  /** Calls, questions and what goes on in the background count together, so that a number says which it is. */
+  /** Calls, questions and background processes share one sequence, so that a number is unique. */
   #numbers = 0;
   readonly #calls = new Map<CallId, SeenCall>();
   readonly #questions = new Map<QuestionId, SeenQuestion>();
-  /** Who speaks for a process: the call it belongs to, or, in the background, itself. */
+  /** The source of a process's lines: its call, or in the background the process itself. */
   readonly #processes = new Map<ProcessId, `call ${number}` | `proc ${number}`>();
   readonly #live = new Set<CallId>();
-  /** What the runs that have not ended were asked. */
+  /** The prompts of the runs that have not ended. */
   readonly #prompts = new Map<RunId, string>();
   #seen: Seq = 0;
   #waiters: { readonly seq: Seq; readonly wake: () => void }[] = [];
 
-  /** `newCode`: given where the terminal does not report when a line was begun. Each question is shown with one. */
+  /** `newCode`: given if the terminal does not report when a line was begun. Each question then has a code. */
   constructor(screen: Screen, clock: Clock, newCode?: () => string) {
     this.#screen = screen;
     this.#clock = clock;
     this.#newCode = newCode;
   }
 
-  /** The call or the background process that was shown with this number. */
+  /** The call or the background process with this number. */
   numbered(number: number): CallId | ProcessId | undefined {
     const call = [...this.#calls].find(([, seen]) => seen.number === number)?.[0];
-    return call ?? [...this.#processes].find(([, speaker]) => speaker === `proc ${number}`)?.[0];
+    return call ?? [...this.#processes].find(([, source]) => source === `proc ${number}`)?.[0];
   }
 
   numberOf(id: CallId | QuestionId): number | undefined {
@@ -66,8 +66,8 @@ export class HandsOnView {
   }
 
   /**
-   * Whether it was on the screen when the line was begun that is meant to answer it. `line`: when that was, or the
-   * question whose code the line has.
+   * Whether a question was on the screen when the line that answers it was begun. `line`: the time of its first key, or
+   * the question whose code it ends with.
    */
   wasSeen(id: QuestionId, line: Begun | QuestionId): boolean {
     const asked = this.#questions.get(id);
@@ -75,7 +75,7 @@ export class HandsOnView {
     return line === "pipe" || line === id;
   }
 
-  /** A line that ends with the code of a question: the rest of it, and the question. */
+  /** Splits a line that ends with the code of a question into its text and the question. */
   coded(line: string): { readonly text: string; readonly id: QuestionId } | undefined {
     const [, text, code] = /^(\S[\s\S]*?)\s+(\S+)$/.exec(line.trim()) ?? [];
     if (text === undefined || code === undefined) return undefined;
@@ -95,7 +95,7 @@ export class HandsOnView {
       case "output":
         break;
       case "delta":
-        this.#screen.speak(event.kind === "reasoning" ? "thinks" : "agent", event.text);
+        this.#screen.append(event.kind === "reasoning" ? "thinks" : "agent", event.text);
         break;
       case "progress":
         this.#progress(event.callId, event.data);
@@ -111,7 +111,8 @@ export class HandsOnView {
   #recorded(event: Recorded): void {
     switch (event.type) {
       case "run.accepted":
-        if (event.wake === true) this.#screen.say("belay", "nobody has asked: this run was begun by what has ended");
+        if (event.wake === true)
+          this.#screen.print("belay", "no prompt: this run was started by a process that has ended");
         this.#prompts.set(event.runId, plainLine(event.prompt.text, PROMPT_CHARS_MAX));
         break;
       case "run.edited":
@@ -135,21 +136,21 @@ export class HandsOnView {
         this.#asked(event);
         break;
       case "question.settled":
-        this.#screen.say(this.#asker(event.questionId), ending(event.ending));
+        this.#screen.print(this.#asker(event.questionId), ending(event.ending));
         break;
       case "run.cancel_requested":
-        this.#screen.say("belay", `the run is being stopped (${sayReason(event.reason)})`);
+        this.#screen.print("belay", `the run is being stopped (${formatReason(event.reason)})`);
         break;
       case "run.taken":
-        this.#screen.say("belay", "the steer was taken into the live run");
+        this.#screen.print("belay", "the steer was taken into the live run");
         break;
       case "run.requeued":
-        this.#screen.say("belay", "the run has ended before the steer: it becomes a run of its own");
+        this.#screen.print("belay", "the run has ended before the steer: it becomes a separate run");
         break;
       case "run.settled":
-        // A steer that was taken in has been told already.
+        // A steer that was taken into the live run was reported before.
         if (event.outcome.kind === "completed" && event.outcome.into !== undefined) break;
-        this.#screen.say("belay", `run “${this.#prompts.get(event.runId) ?? ""}” ${sayOutcome(event.outcome)}`);
+        this.#screen.print("belay", `run “${this.#prompts.get(event.runId) ?? ""}” ${formatOutcome(event.outcome)}`);
         this.#prompts.delete(event.runId);
         break;
       default:
@@ -163,12 +164,12 @@ export class HandsOnView {
       this.#numbers += 1;
       this.#calls.set(callId, { number: this.#numbers, name: event.name, progress: "" });
       this.#live.add(callId);
-      this.#screen.say(`call ${this.#numbers}`, `${event.name} ${brief(event.input)}`);
+      this.#screen.print(`call ${this.#numbers}`, `${event.name} ${brief(event.input)}`);
     } else if (event.type === "call.cancel_requested") {
-      this.#screen.say(this.#caller(callId), `is being stopped (${sayReason(event.reason)})`);
+      this.#screen.print(this.#caller(callId), `is being stopped (${formatReason(event.reason)})`);
     } else {
       this.#live.delete(callId);
-      this.#screen.say(this.#caller(callId), settled(event));
+      this.#screen.print(this.#caller(callId), settled(event));
     }
     this.#status();
   }
@@ -179,19 +180,19 @@ export class HandsOnView {
       const { owner, command } = event;
       const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
       if (call === undefined) this.#numbers += 1;
-      const speaker = call === undefined ? (`proc ${this.#numbers}` as const) : (`call ${call.number}` as const);
-      this.#processes.set(processId, speaker);
-      if (call === undefined) this.#screen.say(speaker, `in the background: ${plainLine(titleOf(command))}`);
+      const source = call === undefined ? (`proc ${this.#numbers}` as const) : (`call ${call.number}` as const);
+      this.#processes.set(processId, source);
+      if (call === undefined) this.#screen.print(source, `in the background: ${plainLine(titleOf(command))}`);
       return;
     }
-    const speaker = this.#processes.get(processId) ?? "proc 0";
+    const source = this.#processes.get(processId) ?? "proc 0";
     if (event.type === "process.started") {
-      this.#screen.say(speaker, `runs as process ${event.pid}, held by tier ${event.tier}`);
+      this.#screen.print(source, `runs as process ${event.pid}, held by tier ${event.tier}`);
     } else if (event.type === "process.cancel_requested") {
-      this.#screen.say(speaker, `is being stopped (${sayReason(event.reason)})`);
-    } else if (speaker.startsWith("proc")) {
-      // What a call has run is told by how the call ended.
-      this.#screen.say(speaker, `${sayOutcome(event.outcome)}${sayExit(event.exit)}`);
+      this.#screen.print(source, `is being stopped (${formatReason(event.reason)})`);
+    } else if (source.startsWith("proc")) {
+      // The end of a foreground process is reported by its call.
+      this.#screen.print(source, `${formatOutcome(event.outcome)}${formatExit(event.exit)}`);
     }
   }
 
@@ -199,9 +200,9 @@ export class HandsOnView {
     const call = this.#calls.get(callId);
     if (call === undefined) return;
     call.progress = brief(data);
-    // On a terminal it has a row of its own; a log of it would hide everything else.
+    // On a terminal progress is in the status row, so that it does not scroll other lines away.
     if (this.#screen.terminal) this.#status();
-    else this.#screen.say(`call ${call.number}`, `… ${call.progress}`);
+    else this.#screen.print(`call ${call.number}`, `… ${call.progress}`);
   }
 
   #asked({ questionId, owner, about }: Extract<Recorded, { type: "question.asked" }>): void {
@@ -209,7 +210,7 @@ export class HandsOnView {
     const call = owner.startsWith("call_") ? this.#calls.get(owner as CallId) : undefined;
     const code = this.#newCode?.();
     const added = code === undefined ? "" : `, and at its end ${code}`;
-    this.#screen.say(`ask ${this.#numbers}`, `${question(about, call?.number)}${added}`);
+    this.#screen.print(`ask ${this.#numbers}`, `${question(about, call?.number)}${added}`);
     this.#questions.set(questionId, { number: this.#numbers, paintedMs: this.#clock.elapsed(), code });
   }
 
@@ -250,14 +251,14 @@ function ending(end: QuestionOutcome): string {
     case "answered":
       return `answered: ${brief(end.value)}`;
     case "expired":
-      return `nobody answered within ${end.limitMs} ms`;
+      return `no answer within ${end.limitMs} ms`;
     case "withdrawn":
-      return `taken back (${sayReason(end.reason)})`;
+      return `withdrawn (${formatReason(end.reason)})`;
   }
 }
 
 function settled({ outcome, result, changes }: Extract<Recorded, { type: "call.settled" }>): string {
-  const parts = [sayOutcome(outcome)];
+  const parts = [formatOutcome(outcome)];
   if (result !== undefined) parts.push(`${outcome.kind === "completed" ? "" : "so far: "}${brief(result)}`);
   if (changes !== undefined) parts.push(`changed: ${changes.join(", ")}`);
   return parts.join("; ");

@@ -1,4 +1,4 @@
-// The hands-on demo, driven through a pipe: every stop is pressed, and what is seen is the truth.
+// The hands-on demo, driven through a pipe: every kind of stop.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,9 +8,10 @@ import { identityOf } from "../../../process/tree/proc.ts";
 import { EXIT_SIGNAL } from "../../shared/exit-code.ts";
 
 const main = join(import.meta.dirname, "../../main.ts");
-/** Somebody at the keyboard. */
+
+/** The hands-on demo as a child process. */
 class Hands {
-  /** Where it may leave something behind. */
+  /** Its temporary directory. */
   readonly folder = mkdtempSync(join(tmpdir(), "belay-hands-on-"));
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
@@ -18,8 +19,8 @@ class Hands {
   err = "";
   #since = 0;
 
-  constructor(...words: readonly string[]) {
-    this.child = spawn(process.execPath, [main, "demo", "--hands-on", ...words], {
+  constructor(...args: readonly string[]) {
+    this.child = spawn(process.execPath, [main, "demo", "--hands-on", ...args], {
       env: { ...process.env, TMPDIR: this.folder },
     });
     this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
@@ -30,7 +31,7 @@ class Hands {
     });
     this.ended = new Promise((resolve) => this.child.on("close", resolve));
     onTestFinished(async () => {
-      // In order, so that it takes its processes along.
+      // A graceful shutdown, so that it ends its processes.
       this.child.kill("SIGTERM");
       await this.ended;
       rmSync(this.folder, { recursive: true, force: true });
@@ -43,22 +44,22 @@ class Hands {
     return this;
   }
 
-  /** Waits until this is said, since something was last typed; answers what the pattern has caught. */
+  /** Waits for output since the last typed line, and returns what the pattern captured. */
   async sees(pattern: RegExp): Promise<string> {
     await expect.poll(() => this.out.slice(this.#since), { timeout: 8_000 }).toMatch(pattern);
     return pattern.exec(this.out.slice(this.#since))?.[1] ?? "";
   }
 
-  /** What has been left behind. */
+  /** The files that are left behind. */
   get left(): readonly string[] {
     return readdirSync(this.folder);
   }
 }
 
-/** One that nobody has buried yet does nothing any more. */
+/** A zombie does not count as alive. */
 const isAlive = (pid: number): boolean => identityOf(pid) !== undefined;
 
-test("what is piped in is done, told in plain lines, and then it leaves by itself", async () => {
+test("prompts from a pipe are carried out and printed in plain lines; then the demo exits by itself", async () => {
   const hands = new Hands("--fast").type("slow to 3");
   hands.child.stdin?.end();
   expect(await hands.ended).toBe(0);
@@ -73,15 +74,15 @@ test("what is piped in is done, told in plain lines, and then it leaves by itsel
   expect(hands.left).toEqual([]);
 });
 
-test("a question that nobody is left to answer does not keep it", async () => {
+test("a question without a user to answer it does not keep the demo running", async () => {
   const hands = new Hands("--fast").type("ask");
   hands.child.stdin?.end();
   expect(await hands.ended).toBe(0);
-  expect(hands.out).toContain("nobody is left to answer");
+  expect(hands.out).toContain("no user is left to answer");
 });
 
 describe("every stop", () => {
-  test("one call of several, approvals, answers, the run, and the processes with them", async () => {
+  test("stops one call of several, a run and its processes; approvals and answers work meanwhile", async () => {
     const hands = new Hands("--fast").type("count to 9999 and spawn and write and ask");
     const pid = Number(await hands.sees(/call 2 {2}runs as process (\d+)/));
     expect(isAlive(pid)).toBe(true);
@@ -104,14 +105,14 @@ describe("every stop", () => {
     expect(isAlive(second)).toBe(false);
     hands.type("stop 99", "stop everything", "stop", "quit");
     await hands.sees(/there is no call number 99/);
-    await hands.sees(/What shall be stopped\?/);
+    await hands.sees(/What should be stopped\?/);
     await hands.sees(/idle: nothing was going on/);
     expect(await hands.ended).toBe(0);
     expect(hands.err).toBe("");
     expect(hands.left).toEqual([]);
   });
 
-  test("the queue, a steer, an interrupt, and the whole session", async () => {
+  test("drops a queued run, steers, interrupts, and stops the whole session", async () => {
     const hands = new Hands("--fast").type("count to 9999", "hello", "goodbye", "queue", "drop 2");
     await hands.sees(/2\. goodbye/);
     await hands.sees(/run “goodbye” cancelled/);
@@ -137,12 +138,12 @@ describe("every stop", () => {
   });
 });
 
-test("what goes on in the background reports back, has a number to stop it by, and ends with the session", async () => {
+test("a background process reports back, can be stopped by its number, and ends with the session", async () => {
   const hands = new Hands("--fast").type("build");
   await hands.sees(/proc 2 {2}in the background: echo building/);
   await hands.sees(/proc 2 {2}completed, with exit code 0/);
-  await hands.sees(/nobody has asked: this run was begun by what has ended/);
-  await hands.sees(/Nobody had to ask: proc_\S+ ended by itself/);
+  await hands.sees(/no prompt: this run was started by a process that has ended/);
+  await hands.sees(/Background report: proc_\S+ ended by itself/);
   hands.type("quit");
   expect(await hands.ended).toBe(0);
 
@@ -163,8 +164,8 @@ test("what goes on in the background reports back, has a number to stop it by, a
   expect(slow.left).toEqual([]);
 });
 
-describe("leaving", () => {
-  test("Ctrl-C stops what is going on, and says so; twice, it leaves in order", async () => {
+describe("exiting", () => {
+  test("Ctrl-C stops the session and prints the receipt; twice, the demo shuts down gracefully", async () => {
     const hands = new Hands().type("spawn");
     const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill("SIGINT");
@@ -176,7 +177,7 @@ describe("leaving", () => {
     expect(hands.left).toEqual([]);
   });
 
-  test.each(["SIGTERM", "SIGHUP"] as const)("%s in the middle leaves no process and no folder", async (signal) => {
+  test.each(["SIGTERM", "SIGHUP"] as const)("%s leaves no process and no folder behind", async (signal) => {
     const hands = new Hands().type("spawn and be stubborn");
     const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill(signal);
@@ -185,13 +186,13 @@ describe("leaving", () => {
     expect(hands.left).toEqual([]);
   });
 
-  test("a second signal does not wait, and leaves nothing behind either", async () => {
+  test("a second signal exits at once, and leaves no process and no folder behind", async () => {
     const hands = new Hands().type("spawn and be stubborn");
     const pid = Number(await hands.sees(/runs as process (\d+)/));
     hands.child.kill("SIGTERM");
     hands.child.kill("SIGTERM");
     expect(await hands.ended).toBe(EXIT_SIGNAL.SIGTERM);
-    // The kernel ends it, a moment after whoever held it.
+    // The kernel ends it, a moment after its containment helper.
     await expect.poll(() => isAlive(pid)).toBe(false);
     expect(hands.left).toEqual([]);
   });

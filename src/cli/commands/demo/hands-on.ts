@@ -1,4 +1,4 @@
-// `belay demo --hands-on`: the demo agent, and every stop button there is, under your own fingers.
+// `belay demo --hands-on`: an interactive session with the demo agent, to try every stop control.
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -28,27 +28,26 @@ const PACES = {
   fast: { wordMs: 2, stepMs: 30, stubbornMs: 400, graceMs: 100 },
 } as const satisfies Record<string, DemoPace & { readonly graceMs: number }>;
 
-/** What stopping may take once somebody wants to leave, and closing after that, or when the system wants us gone. */
+/** How long stopping may take after `quit`, and how long closing may take after that or after SIGTERM. */
 const STOP_MS = 3_000;
 const CLOSE_MS = 500;
 
-/** After the last line of a pipe, what is going on may take this long. */
+/** How long running work may take after the last line of a pipe. */
 const LINGER_MS = 30_000;
 
-/** What this is, and how to begin; the rest is found by typing. */
 const GREETING = [
   "This is a demo: a real Belay on a real SQLite file, and an agent that is a script.",
-  "Say: list, write, count, spawn, build, ask, stubborn, everything; several at once if you like.",
+  "Type: list, write, count, spawn, build, ask, stubborn, everything; several at once if you like.",
   "Then stop it: stop, stop run, stop NUMBER, Ctrl-C. There is more: help",
 ];
 
 export async function runHandsOn({ pace }: HandsOnOptions): Promise<number> {
   let hands: HandsOn | undefined;
-  // Heard from the first moment on: before there is anything to stop in order, leaving at once is in order.
-  const dispose = onStopSignals((signal) => hands?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]));
+  // Handles signals from the start: before there is anything to stop, it exits at once.
+  const unsubscribe = onStopSignals((signal) => hands?.onSignal(signal) ?? process.exit(EXIT_SIGNAL[signal]));
   const folder = await mkdtemp(join(tmpdir(), "belay-demo-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // At the very end, whichever way that comes.
+  // Runs at every exit.
   process.once("exit", remove);
   const { graceMs, ...demoPace } = PACES[pace];
   const files = join(folder, "files");
@@ -64,9 +63,9 @@ export async function runHandsOn({ pace }: HandsOnOptions): Promise<number> {
   });
   hands = new HandsOn(belay, await belay.createSession({ title: "hands-on demo" }));
   const code = await hands.play();
-  dispose();
+  unsubscribe();
   remove();
-  print("Left in order: nothing is going on any more, and nothing is left behind.");
+  print("Shut down: no work is running, and nothing is left behind.");
   return code;
 }
 
@@ -76,35 +75,36 @@ class HandsOn {
   readonly #line: PromptLine;
   readonly #screen: Screen;
   readonly #view: HandsOnView;
-  readonly #context: HandsOnActions;
+  readonly #actions: HandsOnActions;
   readonly #left = Promise.withResolvers<number>();
-  /** What was typed is carried out in the order in which it was typed. */
+  /** Commands are carried out one at a time, in the order in which they were typed. */
   #last: Promise<void> = Promise.resolve();
   #interrupted = false;
-  /** Nobody types any more. */
-  #alone = false;
+  /** The input has ended. */
+  #inputEnded = false;
 
   constructor(belay: Belay, session: Session) {
     this.#belay = belay;
     this.#session = session;
     this.#line = new PromptLine(process.stdin, process.stdout, systemClock, {
       onLine: (text, begun) => this.#typed(text, begun),
-      // A terminal that is read key by key sends no signal for Ctrl-C. Sent to ourselves, it is heard like any other.
+      // A terminal in raw mode sends no signal for Ctrl-C, so this program sends it to itself.
       onInterrupt: () => process.kill(process.pid, "SIGINT"),
       onEnd: () => this.#end(),
     });
     this.#screen = new Screen(this.#line);
-    const isBlind = process.stdin.isTTY === true && !this.#line.terminal;
-    this.#view = new HandsOnView(this.#screen, systemClock, isBlind ? newCode : undefined);
-    this.#context = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
-    for (const line of GREETING) this.#screen.raw(line);
+    // Without key-by-key input it is unknown when a line was begun, so each question is shown with a code.
+    const needsCode = process.stdin.isTTY === true && !this.#line.terminal;
+    this.#view = new HandsOnView(this.#screen, systemClock, needsCode ? newCode : undefined);
+    this.#actions = new HandsOnActions({ belay, session, screen: this.#screen, view: this.#view });
+    for (const line of GREETING) this.#screen.printRaw(line);
   }
 
   late(work: string): void {
-    this.#screen.say("belay", `to the operator: ${work} came back late; its result was dropped`);
+    this.#screen.print("belay", `to the operator: ${work} came back late; its result was dropped`);
   }
 
-  hear(signal: StopSignal): "leaving" | "staying" {
+  onSignal(signal: StopSignal): "leaving" | "staying" {
     if (signal === "SIGINT" && !this.#interrupted) {
       this.#interrupt();
       return "staying";
@@ -113,12 +113,12 @@ class HandsOn {
     return "leaving";
   }
 
-  /** Until somebody leaves. Then everything is stopped, and the answer is the exit code. */
+  /** Runs until the user quits or a signal arrives, stops everything, and resolves with the exit code. */
   async play(): Promise<number> {
     const following = this.#follow();
     following.catch(this.#left.reject);
     const code = await this.#left.promise;
-    // Asked to go by the system: there is no time to show how it ends.
+    // After SIGTERM and SIGHUP there is no time to show how the work ends.
     const hurry = code === EXIT_SIGNAL.SIGTERM || code === EXIT_SIGNAL.SIGHUP;
     if (!hurry) await this.#stopAll();
     await this.#belay.close({ mode: "cancel", limitMs: CLOSE_MS });
@@ -130,7 +130,7 @@ class HandsOn {
   async #follow(): Promise<void> {
     for await (const event of this.#session.events({ deltas: "with" })) {
       this.#view.show(event);
-      if (event.type === "question.asked" && this.#alone) this.#inTurn(() => this.#context.cancelUnanswered());
+      if (event.type === "question.asked" && this.#inputEnded) this.#inTurn(() => this.#actions.cancelUnanswered());
     }
   }
 
@@ -142,34 +142,34 @@ class HandsOn {
   #typed(text: string, begun: Begun): void {
     this.#interrupted = false;
     this.#inTurn(async () => {
-      if (text.trim() !== "") this.#screen.say("you", text);
+      if (text.trim() !== "") this.#screen.print("you", text);
       const coded = begun === "unknown" ? this.#view.coded(text) : undefined;
       const command = commandOf(coded?.text ?? text);
       if (command.kind === "quit") this.#left.resolve(EXIT_OK);
-      else await this.#context.run(command, coded?.id ?? begun);
+      else await this.#actions.run(command, coded?.id ?? begun);
     });
   }
 
   #interrupt(): void {
     this.#interrupted = true;
     this.#inTurn(async () => {
-      this.#screen.say("you", "Ctrl-C");
-      await this.#context.run({ kind: "stop-session", note: "Ctrl-C" });
-      this.#screen.say("belay", "Ctrl-C again leaves");
+      this.#screen.print("you", "Ctrl-C");
+      await this.#actions.run({ kind: "stop-session", note: "Ctrl-C" });
+      this.#screen.print("belay", "Ctrl-C again exits");
     });
   }
 
-  /** Ctrl-D leaves. A pipe has only said all it had to say: what it asked for is still done. */
+  /** Ctrl-D quits. At the end of a pipe, the prompts that it sent are still carried out. */
   #end(): void {
-    this.#alone = true;
+    this.#inputEnded = true;
     if (this.#line.terminal) {
       this.#left.resolve(EXIT_OK);
       return;
     }
     this.#inTurn(async () => {
-      await this.#context.cancelUnanswered();
-      const all = Promise.allSettled(this.#context.runs.map((run) => run.outcome));
-      // Not awaited here: a question may still be asked, and is then taken back in its turn.
+      await this.#actions.cancelUnanswered();
+      const all = Promise.allSettled(this.#actions.runs.map((run) => run.outcome));
+      // Not awaited here: a question that is asked later is cancelled by its own turn in this queue.
       void Promise.race([all, sleep(LINGER_MS, undefined, { ref: false })]).then(() => this.#left.resolve(EXIT_OK));
     });
   }

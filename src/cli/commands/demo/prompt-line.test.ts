@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { manualClock } from "../../../testing/manual-clock.ts";
 import { type Begun, PromptLine } from "./prompt-line.ts";
 
-// Node reads a dumb terminal in lines, without keys.
+// Node reads a dumb terminal line by line.
 beforeEach(() => {
   vi.stubEnv("TERM", "xterm");
 });
@@ -12,7 +12,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** The lines that are read of a terminal, each with the time at which its first key was read. */
+/** Records the lines of a terminal, each with the time at which its first key was read. */
 function terminal(isTTY: { readonly input: boolean; readonly output: boolean } = { input: true, output: true }) {
   const clock = manualClock();
   const input = Object.assign(new PassThrough(), { isTTY: isTTY.input, setRawMode: () => {} });
@@ -31,7 +31,7 @@ function terminal(isTTY: { readonly input: boolean; readonly output: boolean } =
   return { clock, read, press, line };
 }
 
-test("G36: every line of one paste began when the paste was read, and none of them later", async () => {
+test("G36: every line of a paste counts as begun when the paste was read", async () => {
   const { clock, read, press, line } = terminal();
   clock.tick(100);
   await press("hello\ry\ry\r");
@@ -43,7 +43,7 @@ test("G36: every line of one paste began when the paste was read, and none of th
   line.close();
 });
 
-test("G36: a line begins with its first key, also behind a line that came with it", async () => {
+test("G36: a line begins with its first key, even if that arrived together with the previous line", async () => {
   const { clock, read, press, line } = terminal();
   clock.tick(100);
   await press("hello\ry");

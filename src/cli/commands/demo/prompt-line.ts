@@ -1,24 +1,24 @@
-// The line a person types on, and what is shown above it. On a terminal the two do not get into each other's way; in a
-// pipe there is nothing but lines.
+// The input line, and the output above it. On a terminal output does not disturb the line being typed; in a pipe there
+// are only lines.
 import { clearScreenDown, createInterface, cursorTo, type Interface, moveCursor } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Clock } from "../../../ports/clock.ts";
 
 const PROMPT = "> ";
 
-/** Where nobody says how wide they are. */
+/** The width of a terminal that does not report one. */
 const COLUMNS = 100;
 
 /**
- * When the first key of a line was read. `unknown`: a terminal that is read line by line, which a person may have typed
- * on at any time before. `pipe`: no terminal, so no person looks at a screen.
+ * When the first key of a line was read. `unknown`: a terminal that is read line by line, so that the line may have
+ * been typed at any earlier time. `pipe`: not a terminal, so no user looks at a screen.
  */
 export type Begun = number | "unknown" | "pipe";
 
-export interface Typing {
+export interface LineHandlers {
   onLine(text: string, begun: Begun): void;
   onInterrupt(): void;
-  /** There is no more to come. */
+  /** The input has ended. */
   onEnd(): void;
 }
 
@@ -31,8 +31,8 @@ export class PromptLine {
   #begunMs: number | undefined;
   #readMs: number | undefined;
 
-  constructor(input: ReadStream, output: WriteStream, clock: Clock, typing: Typing) {
-    // A terminal that cannot move its cursor is as good as a pipe.
+  constructor(input: ReadStream, output: WriteStream, clock: Clock, handlers: LineHandlers) {
+    // A terminal that cannot move its cursor is used like a pipe.
     this.terminal = input.isTTY === true && output.isTTY === true && process.env.TERM !== "dumb";
     this.#output = output;
     this.#reader = createInterface({ input, terminal: this.terminal, ...(this.terminal ? { output } : {}) });
@@ -42,22 +42,22 @@ export class PromptLine {
         this.#readMs = clock.elapsed();
         this.#begunMs ??= this.#readMs;
       });
-      // Behind the reader: what it has left of these keys is the beginning of the next line.
+      // Called after the reader: the keys it has left are the beginning of the next line.
       input.on("data", () => {
         this.#begunMs = this.#reader.line === "" ? undefined : this.#begunMs;
       });
     }
     this.#reader.on("line", (text) => {
       const begun = this.#begunMs ?? (input.isTTY === true ? "unknown" : "pipe");
-      // Several lines can come at once, as pasted; none of them began later.
+      // A paste can contain several lines; all of them began when it was read.
       this.#begunMs = this.#readMs;
-      this.#takeIn(text);
-      typing.onLine(text, begun);
+      this.#eraseTyped(text);
+      handlers.onLine(text, begun);
     });
-    this.#reader.on("SIGINT", () => typing.onInterrupt());
+    this.#reader.on("SIGINT", () => handlers.onInterrupt());
     this.#reader.on("close", () => {
       this.close();
-      typing.onEnd();
+      handlers.onEnd();
     });
     this.#redraw();
   }
@@ -66,18 +66,18 @@ export class PromptLine {
     return Math.min(this.#width, COLUMNS);
   }
 
-  /** A terminal that does not know its width says that it has none. */
+  /** A terminal that does not know its width reports 0. */
   get #width(): number {
     return this.#output.columns || COLUMNS;
   }
 
-  /** A line that stays. */
+  /** Prints a permanent line. */
   print(line: string): void {
     if (this.terminal && !this.#closed) this.#redraw(line);
     else this.#output.write(`${line}\n`);
   }
 
-  /** Rows between what stays and what is typed; each fits the width. Only a terminal has them. */
+  /** Shows rows above the input line, which are redrawn; each must fit the width. Does nothing in a pipe. */
   show(rows: readonly string[]): void {
     this.#live = rows;
     this.#redraw();
@@ -93,20 +93,20 @@ export class PromptLine {
   #redraw(line?: string): void {
     if (!this.terminal || this.#closed) return;
     this.#eraseFrom(this.#reader.getCursorPos().rows);
-    // The reader goes up as far as it believes to have come down, so it is brought there. After a long paste that is
-    // not where the cursor was.
-    const believed: unknown = Reflect.get(this.#reader, "prevRows");
-    const down = typeof believed === "number" ? believed : 0;
+    // The reader moves the cursor up by its own count of rows, so the cursor is first moved down by that many. After a
+    // long paste this differs from where the cursor was.
+    const rows: unknown = Reflect.get(this.#reader, "prevRows");
+    const down = typeof rows === "number" ? rows : 0;
     this.#output.write(`${line === undefined ? "" : `${line}\n`}${"\n".repeat(down)}`);
     this.#reader.setPrompt([...this.#live, PROMPT].join("\n"));
     this.#reader.prompt(true);
   }
 
-  /** What was typed has left a copy of itself, and of the rows above it. Whoever takes it in says it again. */
-  #takeIn(text: string): void {
+  /** Erases a finished line and the rows above it: the caller prints the line again. */
+  #eraseTyped(text: string): void {
     if (!this.terminal) return;
     const typed = Math.floor((PROMPT.length + text.length) / this.#width) + 1;
-    // The cursor is below all of it; from there it is as far up again to where the prompt begins.
+    // The cursor is below the typed rows; the prompt begins that many rows above it.
     moveCursor(this.#output, 0, -typed - this.#live.length);
     this.#reader.setPrompt(PROMPT);
     this.#redraw();

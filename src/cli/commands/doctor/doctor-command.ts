@@ -1,4 +1,4 @@
-// `belay doctor`: how surely processes can be ended on this machine.
+// `belay doctor`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withJson } from "../../shared/connection-options.ts";

@@ -18,9 +18,9 @@ import type { Mechanism } from "../../../ports/spawner.ts";
 import type { Diagnosis, Finding } from "../../../process/containment/doctor.ts";
 import { MECHANISMS, TIER_OF } from "../../../process/containment/mechanisms.ts";
 import { EXIT_CODE, EXIT_SIGNAL } from "../../shared/exit-code.ts";
-import { report, tell, tierOf } from "./doctor.ts";
+import { printDiagnosis, report, tierOf } from "./doctor.ts";
 
-/** A machine on which these work; bubblewrap is missing, and whatever else does not work fails its test. */
+/** A machine on which these mechanisms work. Bubblewrap is otherwise not installed, and the others fail their test. */
 function machineWith(...working: readonly Mechanism[]): Diagnosis {
   const mechanisms = MECHANISMS.map((mechanism): Finding => {
     const works = working.includes(mechanism);
@@ -39,7 +39,7 @@ function machineWith(...working: readonly Mechanism[]): Diagnosis {
 const ALL = machineWith(...MECHANISMS);
 const NONE = machineWith();
 
-function said(act: () => number): { readonly out: string; readonly code: number } {
+function captured(act: () => number): { readonly out: string; readonly code: number } {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   try {
     const code = act();
@@ -51,8 +51,8 @@ function said(act: () => number): { readonly out: string; readonly code: number 
 
 const plain = { json: false, terminal: false } as const;
 
-describe("what is said", () => {
-  test("in a file or a pipe, each line is complete in itself, and has nothing that is not text", () => {
+describe("the report", () => {
+  test("in a file or a pipe, each line is complete in itself, and is plain text", () => {
     expect(report(machineWith("unshare", "group"), false)).toEqual([
       "linux, kernel 6.1.0",
       "bubblewrap: tier namespace, not there",
@@ -72,7 +72,7 @@ describe("what is said", () => {
     ]);
   });
 
-  test("at a terminal it is a table, with a mark at what is used", () => {
+  test("at a terminal it is a table, with a mark at the mechanism in use", () => {
     const lines = report(machineWith("anchor", "group"), true).map(stripVTControlCharacters);
     const row = (first: string): string => lines.find((line) => line.slice(2).startsWith(`${first} `)) ?? "";
     expect(row("mechanism")).toMatch(/mechanism\s+tier\s+here\s+profiles/);
@@ -83,18 +83,18 @@ describe("what is said", () => {
     expect(lines.join("\n")).not.toContain("said:\n");
   });
 
-  test("the last tier is told with its leak, and a machine without any with what that means", () => {
+  test("names the leak of the lowest tier, and the consequence of having no tier", () => {
     expect(report(machineWith("group"), false).at(-1)).toContain("unless it sets out to escape: then it does");
     expect(report(NONE, false).at(-1)).toBe("Nothing here holds processes, so none are started.");
   });
 
-  test("--json is one line with all of it", () => {
-    const { out, code } = said(() => tell(ALL, { json: true, terminal: true, require: undefined }));
+  test("--json prints the whole diagnosis on one line", () => {
+    const { out, code } = captured(() => printDiagnosis(ALL, { json: true, terminal: true, require: undefined }));
     expect(out.endsWith("}\n")).toBe(true);
     expect(out.trimEnd().split("\n").length).toBe(1);
     expect(JSON.parse(out)).toEqual({ doctor: JSON.parse(JSON.stringify(ALL)), tier: "namespace" });
     expect(code).toBe(0);
-    const none = said(() => tell(NONE, { json: true, terminal: false, require: undefined }));
+    const none = captured(() => printDiagnosis(NONE, { json: true, terminal: false, require: undefined }));
     expect(JSON.parse(none.out)).toMatchObject({ tier: null });
   });
 });
@@ -106,20 +106,23 @@ describe("the exit code", () => {
     ["anchor", 0],
     ["group", 1],
   ] as const)("%s alone: %d", (mechanism, expected) => {
-    expect(said(() => tell(machineWith(mechanism), { ...plain, require: undefined })).code).toBe(expected);
+    expect(captured(() => printDiagnosis(machineWith(mechanism), { ...plain, require: undefined })).code).toBe(
+      expected,
+    );
   });
 
-  test("nothing at all: that of `uncontained`", () => {
-    expect(said(() => tell(NONE, { ...plain, require: undefined })).code).toBe(EXIT_CODE.uncontained);
+  test("is that of `uncontained` if no mechanism works", () => {
+    expect(captured(() => printDiagnosis(NONE, { ...plain, require: undefined })).code).toBe(EXIT_CODE.uncontained);
   });
 
-  test("what is required and there is in order, also the last tier", () => {
-    expect(said(() => tell(machineWith("group"), { ...plain, require: "group" })).code).toBe(0);
-    expect(said(() => tell(ALL, { ...plain, require: "anchor" })).code).toBe(0);
+  test("is 0 if the required tier is available, even the lowest", () => {
+    expect(captured(() => printDiagnosis(machineWith("group"), { ...plain, require: "group" })).code).toBe(0);
+    expect(captured(() => printDiagnosis(ALL, { ...plain, require: "anchor" })).code).toBe(0);
   });
 
-  test("what is required and missing is `uncontained`, with the fixes that would do and no others", () => {
-    const require = (diagnosis: Diagnosis) => () => said(() => tell(diagnosis, { ...plain, require: "cgroup" }));
+  test("is `uncontained` if the required tier is missing; the hint has only the fixes that provide it", () => {
+    const require = (diagnosis: Diagnosis) => () =>
+      captured(() => printDiagnosis(diagnosis, { ...plain, require: "cgroup" }));
     expect(require(machineWith("anchor"))).toThrow(
       expect.objectContaining({
         code: "uncontained",
@@ -130,7 +133,7 @@ describe("the exit code", () => {
     expect(require(NONE)).toThrow("nothing here holds processes");
   });
 
-  test("a tier that there is not is refused with those that there are", () => {
+  test("an unknown tier is refused with a list of the known ones", () => {
     expect(tierOf("anchor")).toBe("anchor");
     expect(() => tierOf("jail")).toThrow(
       expect.objectContaining({ code: "invalid", hint: "They are, best first: namespace, cgroup, anchor, group." }),
@@ -151,7 +154,7 @@ function belay(...words: readonly string[]): Promise<{ readonly code: number | n
   });
 }
 
-test("on this very machine it tests every mechanism, and says the same in both ways", { timeout: 60_000 }, async () => {
+test("on this machine it tests every mechanism; text and JSON agree", { timeout: 60_000 }, async () => {
   const [json, text, wrong] = [await belay("--json"), await belay(), await belay("--require", "jail")];
   const { doctor, tier }: { doctor: Diagnosis; tier: string | null } = JSON.parse(json.out);
   expect(doctor.mechanisms.map(({ mechanism }) => mechanism)).toEqual(MECHANISMS);
@@ -162,14 +165,14 @@ test("on this very machine it tests every mechanism, and says the same in both w
   expect(wrong).toMatchObject({ code: EXIT_CODE.invalid, out: expect.stringContaining('There is no tier "jail".') });
 });
 
-describe("a doctor that is stopped in the midst of a test", () => {
-  /** Whoever works below this directory, also if it is gone. */
+describe("a doctor that is stopped during a test", () => {
+  /** Processes whose working directory is below this directory, even if it was removed. */
   const workingIn = (place: string): readonly string[] =>
     readdirSync("/proc").filter((pid) => {
       try {
         return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(`${place}/`);
       } catch {
-        return false; // Gone meanwhile, or the kernel's own.
+        return false; // Exited meanwhile, or a kernel thread.
       }
     });
 
@@ -178,7 +181,7 @@ describe("a doctor that is stopped in the midst of a test", () => {
     onTestFinished(() => rmSync(place, { recursive: true, force: true }));
     const [programs, temporary, up] = [join(place, "programs"), join(place, "temporary"), join(place, "up")];
     for (const path of [programs, temporary]) mkdirSync(path);
-    // One that never gets further keeps the test where it is.
+    // A program that hangs keeps the self-test running.
     writeFileSync(join(programs, "bwrap"), `#!/bin/sh\necho >'${up}'\nexec sleep 600\n`, { mode: 0o755 });
     const child = spawn(process.execPath, [join(import.meta.dirname, "../../main.ts"), "doctor"], {
       env: { ...process.env, PATH: `${programs}:${process.env.PATH}`, TMPDIR: temporary },

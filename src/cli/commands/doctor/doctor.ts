@@ -1,4 +1,4 @@
-// `belay doctor`: how surely processes can be ended on this machine, how that was tested, and how to do better.
+// `belay doctor`: tests the containment of processes on this machine, and suggests fixes.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,33 +19,36 @@ export interface DoctorOptions {
   readonly require: Tier | undefined;
 }
 
-/** Tests everything anew: whoever asks a doctor wants to know how it is today. */
+/** Runs every test again; cached results are not used. */
 export async function runDoctor(options: DoctorOptions): Promise<number> {
-  // Leaving at once is in order: what is being tested ends with us.
-  const dispose = onStopSignals((signal) => process.exit(EXIT_SIGNAL[signal]));
+  // An immediate exit is safe: the processes under test end with this one.
+  const unsubscribe = onStopSignals((signal) => process.exit(EXIT_SIGNAL[signal]));
   const folder = mkdtempSync(join(tmpdir(), "belay-doctor-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  // At the very end, whichever way that comes.
+  // Runs at every exit, including one by a signal.
   process.once("exit", remove);
   try {
-    const around = { machine: lookAtMachine(), stateDir: folder, workspace: folder, clock: systemClock };
-    return tell(await diagnose({ ...around, fresh: true }), { ...options, terminal: process.stdout.isTTY === true });
+    const request = { machine: lookAtMachine(), stateDir: folder, workspace: folder, clock: systemClock };
+    return printDiagnosis(await diagnose({ ...request, fresh: true }), {
+      ...options,
+      terminal: process.stdout.isTTY === true,
+    });
   } finally {
     process.removeListener("exit", remove);
     remove();
-    dispose();
+    unsubscribe();
   }
 }
 
-/** Says it, and answers with the exit code. Throws `uncontained` if what is required is not there. */
-export function tell(diagnosis: Diagnosis, options: DoctorOptions & { readonly terminal: boolean }): number {
+/** Prints the diagnosis and returns the exit code. Throws `uncontained` if the required tier is not available. */
+export function printDiagnosis(diagnosis: Diagnosis, options: DoctorOptions & { readonly terminal: boolean }): number {
   const { json, require, terminal } = options;
   if (json) print(JSON.stringify({ doctor: diagnosis, tier: bestOf(diagnosis)?.tier ?? null }));
   else for (const line of report(diagnosis, terminal)) print(line);
   return verdict(diagnosis, require);
 }
 
-/** The tier that a word names. */
+/** Parses the name of a tier. */
 export function tierOf(word: string): Tier {
   const found = TIERS.find((tier) => tier === word);
   if (found !== undefined) return found;
@@ -57,7 +60,7 @@ export function tierOf(word: string): Tier {
 const bestOf = ({ mechanisms, best }: Diagnosis): Finding | undefined =>
   mechanisms.find(({ mechanism }) => mechanism === best);
 
-/** In order, if every tree surely ends that does not set out to escape: the last tier does not promise that much. */
+/** The exit code. The lowest tier is a finding: with it, a process tree that tries to escape may survive. */
 function verdict(diagnosis: Diagnosis, required: Tier | undefined): number {
   const best = bestOf(diagnosis);
   if (required !== undefined && (best === undefined || !isAtLeast(best.tier, required))) {
@@ -71,11 +74,11 @@ function missing({ mechanisms }: Diagnosis, required: Tier, best: Finding | unde
   const has = best === undefined ? "nothing here holds processes" : `the best this machine has is "${best.tier}"`;
   const fixes = mechanisms.flatMap(({ tier, fix }) => (isAtLeast(tier, required) && fix !== undefined ? [fix] : []));
   return new ControlError("uncontained", `Tier "${required}" is required, and ${has}.`, {
-    hint: fixes.length === 0 ? "Nobody knows a fix for this machine: use another." : [...new Set(fixes)].join(" Or: "),
+    hint: fixes.length === 0 ? "No fix is known for this machine: use another." : [...new Set(fixes)].join(" Or: "),
   });
 }
 
-/** A table for people at a terminal; else lines that can be searched, each complete in itself. */
+/** A table for a terminal; otherwise lines for grep, each complete in itself. */
 export function report(diagnosis: Diagnosis, terminal: boolean): readonly string[] {
   const { platform, kernel, mechanisms, notes } = diagnosis;
   const head = `${platform}, kernel ${kernel}`;
@@ -113,11 +116,11 @@ function stateOf({ available, test }: Finding): string {
   return available ? "does not work" : "not there";
 }
 
-/** Of what is not there, that it is missing is all there is to say. */
+/** The reason of a failed test. A mechanism that is not installed has none. */
 const why = ({ available, test }: Finding): readonly string[] =>
   available && test.kind === "failed" ? [plainLine(test.why)] : [];
 
-/** Wide enough for the longest of their names. */
+/** Column widths: enough for the longest name. */
 const WIDTHS = [12, 11, 15] as const;
 
 function table(mechanisms: readonly Finding[], best: Finding["mechanism"] | undefined): readonly string[] {

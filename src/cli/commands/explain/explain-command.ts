@@ -1,4 +1,4 @@
-// `belay explain ID`: why a session is busy.
+// `belay explain`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { type ConnectionOptions, withConnectionOptions, withJson } from "../../shared/connection-options.ts";

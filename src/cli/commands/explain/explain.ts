@@ -1,4 +1,4 @@
-// `belay explain ID`: why a session is busy, what it waits for, and what a cancel would do.
+// `belay explain ID`: prints why a session is busy, what it waits for, and what a cancel would do.
 
 import type { LiveExplained } from "../../../core/read/explained.ts";
 import type { Explanation } from "../../../ports/explanation.ts";
@@ -8,12 +8,12 @@ import { connectionArguments } from "../../shared/connection-arguments.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { ageOf } from "../../shared/format/age.ts";
-import { sayReason } from "../../shared/format/format-outcome.ts";
+import { formatReason } from "../../shared/format/format-outcome.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-/** Of a prompt, a title or a question: enough to know which it is. */
+/** Prompts, titles and questions are cut to this length. */
 const BRIEF_CHARS_MAX = 100;
 
 export function runExplain(typed: string, flags: ConnectionOptions & { readonly json?: true }): Promise<number> {
@@ -29,15 +29,15 @@ export function runExplain(typed: string, flags: ConnectionOptions & { readonly 
 
 interface ExplainContext {
   readonly now: number;
-  /** What other commands need to find the same Belay. */
+  /** The options with which other commands find the same Belay. */
   readonly options: string;
 }
 
-function explained(explanation: Explanation, around: ExplainContext): readonly string[] {
+function explained(explanation: Explanation, context: ExplainContext): readonly string[] {
   const { sessionId, summary, live, queue, steers, processes, asOf, driver } = explanation;
   return [
     `${sessionId}  ${brief(summary, 400)}`,
-    ...(live === undefined ? [] : liveLines(live, around)),
+    ...(live === undefined ? [] : liveLines(live, context)),
     ...processes.map(
       ({ id, title, phase, pid, tier, owner }) =>
         `  process   ${id}  ${brief(title)}: ${phase}${pid === undefined ? "" : `, pid ${pid}`}` +
@@ -45,7 +45,7 @@ function explained(explanation: Explanation, around: ExplainContext): readonly s
     ),
     ...steers.map(({ runId, text }) => `  steer     ${runId}  ${brief(text)}`),
     ...queue.map(({ runId, text }) => `  queued    ${runId}  ${brief(text)}`),
-    `As of position ${asOf} of the log; ${driver === undefined ? "nobody drives it here" : `driven by ${driver}`}.`,
+    `As of position ${asOf} of the log; ${driver === undefined ? "no worker here drives it" : `driven by ${driver}`}.`,
   ];
 }
 
@@ -53,15 +53,15 @@ function liveLines(live: LiveExplained, { now, options }: ExplainContext): reado
   const { runId, phase, reason, attempt, calls, questions, since, blocked } = live;
   const age = since === undefined ? "" : ` for ${ageOf(since, now)}`;
   const again = attempt === 1 ? "" : `, attempt ${attempt}`;
-  const why = reason === undefined ? "" : ` (${brief(sayReason(reason))})`;
+  const why = reason === undefined ? "" : ` (${brief(formatReason(reason))})`;
   return [
     `  run       ${runId}  ${phase}${age}${again}${why}`,
     ...(blocked === undefined
       ? []
       : [`  blocked   ${brief(blocked.work)} held up the event loop for ${blocked.ms} ms`]),
     ...calls.map(({ callId, name, phase: how, waits }) => {
-      const doing = waits === undefined ? how : `waits for its ${waits}`;
-      return `  call      ${callId}  ${brief(name)}: ${doing}`;
+      const state = waits === undefined ? how : `waits for its ${waits}`;
+      return `  call      ${callId}  ${brief(name)}: ${state}`;
     }),
     ...questions.map(({ id, about }) =>
       about.kind === "approval"

@@ -1,4 +1,4 @@
-// `belay follow [ID]`: what happens, as it happens.
+// `belay follow`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

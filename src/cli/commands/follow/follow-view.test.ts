@@ -6,23 +6,23 @@ import { FollowView } from "./follow-view.ts";
 
 const turn = { runId: "run_1", turnId: "turn_1" } as const;
 
-const said = (text: string): Delta => ({ type: "delta", ...turn, text, from: 0 }) as Delta;
+const delta = (text: string): Delta => ({ type: "delta", ...turn, text, from: 0 }) as Delta;
 
 const recorded = (text: string): Recorded => ({ type: "turn.extended", ...turn, text, seq: 7, at: 0 }) as Recorded;
 
-function shown(...heard: readonly (Delta | Recorded)[]): string {
+function shown(...events: readonly (Delta | Recorded)[]): string {
   const output = new PassThrough();
   const view = new FollowView({ output: output as unknown as NodeJS.WriteStream, form: "text" });
-  for (const one of heard) view.show(one);
+  for (const one of events) view.show(one);
   view.close();
   return String(output.read() ?? "");
 }
 
-test("G36: on a terminal, words that imitate a question or a line of Belay's stand in a margin", () => {
+test("G36: on a terminal, model text that imitates a question or a line of Belay's is in a margin", () => {
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 40 });
   const view = new FollowView({ output: output as unknown as NodeJS.WriteStream, form: "text" });
   const imitated = "Allow it? [y/n]\n     8  run.settled\n";
-  for (const one of [said("Well.\n"), said(imitated), recorded("other"), said("more")]) view.show(one);
+  for (const one of [delta("Well.\n"), delta(imitated), recorded("other"), delta("more")]) view.show(one);
   view.close();
   const rows = String(output.read()).split("\n");
   expect(rows.filter((row) => /Well|Allow|settled|more/.test(row))).toEqual([
@@ -31,18 +31,18 @@ test("G36: on a terminal, words that imitate a question or a line of Belay's sta
   expect(rows.find((row) => row.includes("turn.extended"))).not.toContain("│");
 });
 
-test("what was read while it was said is not shown again when it is recorded", () => {
-  expect(shown(said("one "), said("two "), recorded("one two "), said("three "), recorded("three "))).toBe(
+test("recorded text that was shown from deltas is not shown again", () => {
+  expect(shown(delta("one "), delta("two "), recorded("one two "), delta("three "), recorded("three "))).toBe(
     "one two three \n",
   );
 });
 
-test("whoever comes in the middle has heard more than what is recorded next, or less", () => {
-  expect(shown(said("nine ten "), recorded("ten "))).toBe("nine ten \n");
-  expect(shown(said("ten "), recorded("nine ten "))).toMatch(/^ten \n.*turn\.extended.*nine ten/);
+test("a follower that joins mid-turn gets recorded text if its deltas did not cover it", () => {
+  expect(shown(delta("nine ten "), recorded("ten "))).toBe("nine ten \n");
+  expect(shown(delta("ten "), recorded("nine ten "))).toMatch(/^ten \n.*turn\.extended.*nine ten/);
 });
 
-test("what nobody has heard being said is shown when it is recorded, also if it is said once more", () => {
+test("recorded text without deltas is shown, even if it repeats earlier text", () => {
   expect(shown(recorded("one "))).toMatch(/turn\.extended.*one/);
-  expect(shown(said("la "), recorded("la "), recorded("la "))).toMatch(/^la \n.*turn\.extended.*la/);
+  expect(shown(delta("la "), recorded("la "), recorded("la "))).toMatch(/^la \n.*turn\.extended.*la/);
 });

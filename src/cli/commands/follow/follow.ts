@@ -1,4 +1,4 @@
-// `belay follow [ID]`: what happens, as it happens. Whoever leaves cancels nothing.
+// `belay follow [ID]`: prints events as they happen. Disconnecting cancels nothing.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
@@ -20,7 +20,7 @@ export interface FollowFlags extends ConnectionOptions {
 
 type FollowedEvent = Recorded | Delta | Gap | AllSessionsEvent;
 
-/** Follows until it has ended, or somebody leaves. */
+/** Follows until the run has ended, or until a signal. */
 export function runFollow(typed: string | undefined, flags: FollowFlags): Promise<number> {
   const after =
     flags.after === undefined
@@ -33,7 +33,7 @@ export function runFollow(typed: string | undefined, flags: FollowFlags): Promis
   );
 }
 
-/** Who follows comes back to a server that is started anew. */
+/** A follower reconnects to a restarted server. */
 const PATIENCE = { patienceMs: 60_000 };
 
 interface FollowRequest {
@@ -48,49 +48,49 @@ async function follow(
 ): Promise<number> {
   const leave = new AbortController();
   let left: StopSignal | undefined;
-  const dispose = onStopSignals((signal) => {
+  const unsubscribe = onStopSignals((signal) => {
     left = signal;
     leave.abort();
     return "leaving";
   });
   const view = new FollowView({ output: process.stdout, form });
   try {
-    for await (const heard of hear(connection, typed, { after, signal: leave.signal })) {
+    for await (const event of eventsOf(connection, typed, { after, signal: leave.signal })) {
       if (left !== undefined) break;
-      view.show(heard);
+      view.show(event);
     }
   } finally {
-    dispose();
+    unsubscribe();
     view.close();
   }
   if (left === undefined) return EXIT_OK;
-  process.stderr.write("No longer following. Nothing was cancelled: what is going on goes on.\n");
+  process.stderr.write("No longer following. Nothing was cancelled: running work continues.\n");
   return EXIT_SIGNAL[left];
 }
 
-interface From {
+interface EventsFrom {
   readonly after: number | undefined;
   readonly signal: AbortSignal;
 }
 
-async function* hear(
+async function* eventsOf(
   connection: Connection,
   typed: string | undefined,
-  { after, signal }: From,
+  { after, signal }: EventsFrom,
 ): AsyncGenerator<FollowedEvent, void> {
   const { control, kind } = connection;
-  if (kind === "store") return yield* kept(control, typed, after);
+  if (kind === "store") return yield* recorded(control, typed, after);
   const id = typed === undefined ? undefined : await resolveId(control, typed);
-  const whole = id === undefined || kindOf(id) === "run";
-  if (whole && after !== undefined) throw onlyOfSessions();
+  const isRun = id !== undefined && kindOf(id) === "run";
+  if ((id === undefined || isRun) && after !== undefined) throw onlyOfSessions();
   if (id === undefined) return yield* control.events({ signal });
-  if (whole) return yield* ofRun(control, id, signal);
+  if (isRun) return yield* ofRun(control, id, signal);
   const session = control.session(isSessionId(id) ? id : await resolveSession(control, id));
   const from = after ?? (await session.row()).head;
   yield* session.events({ after: from, deltas: "with", signal });
 }
 
-/** From its acceptance to its outcome. Leaving does not wait for the next thing it says. */
+/** A run from its acceptance to its outcome. An abort does not wait for the next event. */
 async function* ofRun(control: BelayControl, id: string, signal: AbortSignal): AsyncGenerator<FollowedEvent, void> {
   const events = (await control.run(id))[Symbol.asyncIterator]();
   const left = new Promise<{ readonly done: true }>((resolve) => {
@@ -108,8 +108,12 @@ const onlyOfSessions = (): ControlError =>
     hint: "A run is followed from its acceptance on, and all sessions together from now on: leave it out.",
   });
 
-/** Of a store at rest: what is there. Nothing comes after it. */
-async function* kept(control: BelayControl, typed: string | undefined, after = 0): AsyncGenerator<FollowedEvent, void> {
+/** The recorded events of a store that no server has open. */
+async function* recorded(
+  control: BelayControl,
+  typed: string | undefined,
+  after = 0,
+): AsyncGenerator<FollowedEvent, void> {
   if (typed === undefined) {
     throw new ControlError("invalid", "Nothing new happens in a file that no server has open.", {
       hint: "Name a session or a run to see what has happened in it: belay follow ID --store FILE",

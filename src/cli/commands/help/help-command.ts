@@ -1,4 +1,4 @@
-// `belay help [COMMAND]`: what there is, or all about one command.
+// `belay help [COMMAND]`: prints the help of the program or of one command.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";

@@ -1,4 +1,4 @@
-// `belay logs`: its words.
+// `belay logs`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
@@ -8,7 +8,7 @@ export function logsCommand(): Command {
   const command = new Command("logs")
     .description("what a process has said, what happened in a run or session, or who asked for what")
     .argument("[id]", "a process, run or session, or the beginning of its id; without one: the audit trail")
-    .option("-f, --follow", "goes on as more comes; Ctrl-C leaves and cancels nothing")
+    .option("-f, --follow", "continue as more arrives; Ctrl-C exits and cancels nothing")
     .addOption(new Option("--stream <name>", "of a process").choices(["all", "stdout", "stderr"]).default("all"))
     .option("--limit <n>", "records of the audit trail, the newest ones", "50")
     .action((id, flags) => act(async () => (await import("./logs.ts")).showLogs(id, flags)));

@@ -1,4 +1,4 @@
-// `belay logs`: what a process has said, what happened in a run or a session, or who asked for what.
+// `belay logs`: prints the output of a process, the events of a run or a session, or the audit trail.
 import { existsSync } from "node:fs";
 import { ControlError } from "../../../core/errors.ts";
 import type { Recorded } from "../../../core/model/event.ts";
@@ -12,12 +12,12 @@ import { AUDIT_PAGE_MAX } from "../../../telemetry/limits.ts";
 import { withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
+import { dayAndTime } from "../../shared/format/age.ts";
 import { eventLine } from "../../shared/format/event-line.ts";
-import { plainText } from "../../shared/format/plain-text.ts";
+import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { resolveId } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { wholeNumber } from "../../shared/whole-number.ts";
-import { auditLine } from "./logs-audit.ts";
 
 export interface LogsOptions extends ConnectionOptions {
   readonly follow?: boolean;
@@ -37,17 +37,17 @@ export async function showLogs(typed: string | undefined, options: LogsOptions):
   });
 }
 
-/** From the beginning to where it stands, or, if it is followed, to its end. */
+/** Prints the output from its beginning to its current end, or with --follow until the process has ended. */
 async function output(control: BelayControl, id: `proc_${string}`, options: LogsOptions): Promise<void> {
   const child = await control.session(sessionOf(id)).processes.get(id);
-  const wish = { stream: options.stream ?? "all" } as const;
+  const request = { stream: options.stream ?? "all" } as const;
   if (options.follow === true) {
-    for await (const page of child.follow(wish)) showPage(page, options);
+    for await (const page of child.follow(request)) showPage(page, options);
     return;
   }
   let offset = 0;
   for (;;) {
-    const page = await child.read({ ...wish, offset });
+    const page = await child.read({ ...request, offset });
     if (page === undefined) throw nothingKept(id);
     showPage(page, options);
     if (page.end || page.to === offset) return;
@@ -59,22 +59,22 @@ function showPage(page: OutputPage, { json }: LogsOptions): void {
   if (json) print(JSON.stringify(page));
   else {
     if (page.missing > 0) process.stderr.write(`belay: ${page.missing} bytes before this are not kept any more\n`);
-    // On a terminal it must not be able to do anything; a file gets every byte of it.
+    // Sanitised on a terminal; a file gets every byte.
     process.stdout.write(process.stdout.isTTY === true ? plainText(page.text) : page.text);
   }
 }
 
 const nothingKept = (id: string): ControlError =>
-  new ControlError("not_found", `Of ${id} no output is kept.`, {
+  new ControlError("not_found", `No output of ${id} is kept.`, {
     hint: "Output is kept beside the store, for as long as the store keeps the process.",
   });
 
 interface EventsFlags extends LogsOptions {
-  /** Undefined: everything in the session. */
+  /** Undefined: all events of the session. */
   readonly run: RunId | undefined;
 }
 
-/** What is recorded by now; followed, also what comes, to the end of the run. */
+/** Prints the recorded events, and with --follow the new ones until the run has ended. */
 async function events(control: BelayControl, id: SessionId, options: EventsFlags): Promise<void> {
   const session = control.session(id);
   const { head } = await session.row();
@@ -96,17 +96,26 @@ async function events(control: BelayControl, id: SessionId, options: EventsFlags
 const belongs = (event: Recorded, run: RunId | undefined): boolean =>
   run === undefined || ("runId" in event && event.runId === run);
 
-/** They are held until the oldest of them is known. */
+/** One record as a line: time, actor, action, target and answer. */
+function auditLine({ at, actor, via, action, target, answer, code, note, tenant }: AuditRecord): string {
+  const parts = [
+    ...[dayAndTime(at), `${actor} (${via})`, action, target, "->", answer, code],
+    ...[tenant === undefined ? undefined : `tenant ${tenant}`, note === undefined ? undefined : `“${note}”`],
+  ];
+  return plainLine(parts.filter((part) => part !== undefined).join(" "));
+}
+
+/** Records are kept in memory until the oldest one is read. */
 const RECORDS_MAX = 10_000;
 
-/** Newest last, as people read. */
+/** Prints the newest records, in ascending order. */
 async function auditTrail({ json, ...options }: LogsOptions): Promise<number> {
   const limit = wholeNumber(options.limit, "--limit", { from: 1, to: RECORDS_MAX });
   if (options.url !== undefined || options.socket !== undefined || options.store !== undefined) throw notHere();
   const home = openDataDir({ home: options.home, env: process.env });
   const records: AuditRecord[] = [];
   let before: string | undefined;
-  // A home that no server has used yet has no trail.
+  // A new data directory has no audit trail.
   while (existsSync(home.auditDir) && records.length < limit) {
     const page = await auditPage(home.auditDir, {
       limit: Math.min(limit - records.length, AUDIT_PAGE_MAX),
@@ -117,11 +126,11 @@ async function auditTrail({ json, ...options }: LogsOptions): Promise<number> {
     if (before === undefined) break;
   }
   for (const record of records.toReversed()) print(json ? JSON.stringify(record) : auditLine(record));
-  if (records.length === 0 && !json) print("Nobody has asked for anything yet.");
+  if (records.length === 0 && !json) print("The audit trail is empty.");
   return EXIT_OK;
 }
 
 const notHere = (): ControlError =>
   new ControlError("invalid", "The audit trail is read from the home, not from a server or a store.", {
-    hint: "Leave --url, --socket and --store away; from afar it is GET /v1/audit, with a token that has admin.",
+    hint: "Leave out --url, --socket and --store. Remotely, use GET /v1/audit with a token of scope admin.",
   });

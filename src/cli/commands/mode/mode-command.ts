@@ -1,4 +1,4 @@
-// `belay mode SESSION [MODE]`: shows or sets the mode of a session.
+// `belay mode`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -1,4 +1,4 @@
-// `belay mode SESSION [MODE]`: how much the agent of a session may do by itself; shown, or set.
+// `belay mode SESSION [MODE]`: shows or sets how much the agent of a session may do without asking.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { AgentMode } from "../../../ports/agent.ts";
@@ -15,19 +15,19 @@ export interface ModeFlags extends ConnectionOptions {
   readonly json?: true;
 }
 
-/** Of what a mode is called, and of what is said about it. */
-const WORDS_CHARS_MAX = 100;
+/** The name and the description of a mode are cut to this length. */
+const TEXT_CHARS_MAX = 100;
 
-export function runMode(typed: string, wanted: string | undefined, flags: ModeFlags): Promise<number> {
+export function runMode(typed: string, mode: string | undefined, flags: ModeFlags): Promise<number> {
   return withControl(flags, async ({ control, kind }) => {
     if (kind === "store") throw noAgent();
     const session = control.session(await resolveSession(control, typed));
-    return wanted === undefined ? show(control, session, flags) : set(session, wanted, flags);
+    return mode === undefined ? show(control, session, flags) : set(session, mode, flags);
   });
 }
 
-async function set(session: SessionControl, wanted: string, { by, json }: ModeFlags): Promise<number> {
-  const receipt = await session.setMode(wanted, by === undefined ? {} : { by });
+async function set(session: SessionControl, mode: string, { by, json }: ModeFlags): Promise<number> {
+  const receipt = await session.setMode(mode, by === undefined ? {} : { by });
   if (json) print(JSON.stringify(receipt));
   else if (receipt.kind === "unchanged") print(`${session.id}  unchanged: the mode was ${receipt.mode} already`);
   else print(`${session.id}  changed: from now on the mode is ${receipt.mode} (recorded at position ${receipt.seq})`);
@@ -46,11 +46,11 @@ async function show(control: BelayControl, session: SessionControl, { json }: Mo
 }
 
 function modeLine({ id, name, description = "" }: AgentMode, current: string | undefined): string {
-  const said = plainLine(description === "" ? name : `${name}: ${description}`, WORDS_CHARS_MAX);
-  return `  ${id === current ? "*" : " "} ${id}  ${said}`;
+  const text = plainLine(description === "" ? name : `${name}: ${description}`, TEXT_CHARS_MAX);
+  return `  ${id === current ? "*" : " "} ${id}  ${text}`;
 }
 
-/** Only a token for the whole house may ask how it is. The mode itself is seen all the same. */
+/** The available modes. Empty for a tenant's token, which may not read the status of the server. */
 async function modesOf(control: BelayControl): Promise<readonly AgentMode[]> {
   try {
     return (await control.status()).modes;
@@ -61,6 +61,6 @@ async function modesOf(control: BelayControl): Promise<readonly AgentMode[]> {
 }
 
 const noAgent = (): ControlError =>
-  new ControlError("invalid", "Which modes there are is for the agent to say, and nobody is at work on that store.", {
-    hint: "Start a server on it with `belay serve --store FILE`, and ask that one.",
+  new ControlError("invalid", "The agent defines the modes, and no agent works on that store.", {
+    hint: "Start a server on it with `belay serve --store FILE`, and connect to that one.",
   });

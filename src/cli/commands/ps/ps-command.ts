@@ -1,4 +1,4 @@
-// `belay ps`: what is going on.
+// `belay ps`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { type ConnectionOptions, withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -1,4 +1,4 @@
-// `belay ps`: the runs, calls and processes that are going on, and what waits, in one table.
+// `belay ps`: lists running and waiting runs, calls and processes in one table.
 
 import type { CallId } from "../../../core/model/ids.ts";
 import type { CallExplained, LiveExplained } from "../../../core/read/explained.ts";
@@ -40,7 +40,7 @@ function psLines(sessions: readonly Explanation[], now: number): readonly string
   );
 }
 
-/** What is live first, with all it owns below it; then what waits. */
+/** The live run first, with its calls and the processes; then waiting runs. */
 export function rowsOf(session: Explanation, now: number): readonly (readonly string[])[] {
   const { sessionId, live, queue, steers, processes } = session;
   const cells = (...row: readonly string[]): readonly string[] => [...row, sessionId];
@@ -60,15 +60,15 @@ export function rowsOf(session: Explanation, now: number): readonly (readonly st
 }
 
 function runWaits({ turn, questions, calls }: LiveExplained): string {
-  const asked = questions.filter(({ owner }) => !calls.some(({ callId }) => callId === owner));
-  if (asked.length > 0) return `answer ${asked.map(({ id }) => id).join(" ")}`;
+  const open = questions.filter(({ owner }) => !calls.some(({ callId }) => callId === owner));
+  if (open.length > 0) return `answer ${open.map(({ id }) => id).join(" ")}`;
   return turn === undefined && calls.length > 0 ? "its calls" : "";
 }
 
-/** With the question's name, so that it can be answered from what is seen here. */
+/** What the call waits for, with the id of the question, so that the user can answer it. */
 function callWaits({ callId, waits }: CallExplained, live: LiveExplained | undefined): string {
-  const asked = live?.questions.filter(({ owner }) => owner === callId).map(({ id }) => id) ?? [];
-  if (asked.length > 0) return `${waits ?? "answer"} ${asked.join(" ")}`;
+  const open = live?.questions.filter(({ owner }) => owner === callId).map(({ id }) => id) ?? [];
+  if (open.length > 0) return `${waits ?? "answer"} ${open.join(" ")}`;
   return waits ?? "";
 }
 

@@ -1,4 +1,4 @@
-// `belay queue SESSION`: what waits, and changes of it.
+// `belay queue`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

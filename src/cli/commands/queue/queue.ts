@@ -1,4 +1,4 @@
-// `belay queue SESSION`: what waits in a session, and one change of it at a time.
+// `belay queue SESSION`: lists the queue of a session, or makes one change to it.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { QueuePlace, QueueReceipt } from "../../../core/model/command.ts";
@@ -7,7 +7,7 @@ import type { BelayControl, QueuedRun, SessionControl } from "../../../ports/con
 import { UNTIL_ANSWERED, withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
-import { queueExit, receiptExit, receiptLines, sayQueueReceipt } from "../../shared/format/format-receipt.ts";
+import { formatQueueReceipt, queueExit, receiptExit, receiptLines } from "../../shared/format/format-receipt.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
 import { resolveId, resolveSession } from "../../shared/id-prefix.ts";
@@ -25,7 +25,7 @@ export interface QueueFlags extends ConnectionOptions {
 
 type Change = "edit" | "move" | "withdraw" | "steer";
 
-/** `value` is what the run becomes: another text, or another place. */
+/** `value` is the new text or the new place of the run. */
 export function runQueue(typed: string, value: string | undefined, flags: QueueFlags): Promise<number> {
   const change = changeOf(flags);
   checkValue(change?.kind, value, typed);
@@ -47,12 +47,12 @@ export function runQueue(typed: string, value: string | undefined, flags: QueueF
 }
 
 function changeOf(flags: QueueFlags): { readonly kind: Change; readonly run: string } | undefined {
-  const asked = (["edit", "move", "withdraw", "steer"] as const).flatMap((kind) => {
+  const changes = (["edit", "move", "withdraw", "steer"] as const).flatMap((kind) => {
     const run = flags[kind];
     return run === undefined ? [] : [{ kind, run }];
   });
-  const given = [...asked.map(({ kind }) => `--${kind}`), ...(flags.clear ? ["--clear"] : [])];
-  if (given.length < 2) return asked[0];
+  const given = [...changes.map(({ kind }) => `--${kind}`), ...(flags.clear ? ["--clear"] : [])];
+  if (given.length < 2) return changes[0];
   throw usage("One change at a time.", `Leave out all but one of ${given.join(", ")}.`);
 }
 
@@ -87,12 +87,12 @@ async function changeQueue(
   const run = await runIdOf(control, options.run);
   if (run === undefined) {
     const value = { edit: ' "another text"', move: " front", withdraw: "", steer: "" }[options.kind];
-    const what = `No run that waits here is called "${plainLine(options.run, 40)}".`;
+    const what = `No waiting run has the id "${plainLine(options.run, 40)}".`;
     throw usage(what, `The run comes first, as in: belay queue SESSION --${options.kind} RUN${value}`);
   }
   const receipt = await applyChange(control, session, { ...options, run }, flags.reason);
   if (flags.json) print(JSON.stringify(receipt));
-  else print(`${run}  ${sayQueueReceipt(receipt)}`);
+  else print(`${run}  ${formatQueueReceipt(receipt)}`);
   return queueExit(receipt);
 }
 
@@ -121,7 +121,7 @@ async function placeOf(control: BelayControl, typed: string): Promise<QueuePlace
   throw usage(`There is no place "${plainLine(typed, 40)}".`, "A place is front, back, or the run to stand before.");
 }
 
-/** The run that is meant. One that does not wait here is passed on: the server says what has become of it. */
+/** The id of the run. One that does not wait here is passed on: the server reports its state. */
 async function runIdOf(control: BelayControl, typed: string): Promise<RunId | undefined> {
   try {
     const id = await resolveId(control, typed, ["run"]);

@@ -1,17 +1,17 @@
-// A run whose output cannot be written any more.
+// Handles errors of stdout while `belay run` follows a run.
 import { stdoutLoss } from "../../shared/stdout-errors.ts";
 
 interface LossHandlers {
-  /** Its reader has left (`belay run … | head`). */
+  /** The reader closed the pipe (`belay run … | head`). */
   readonly unread: () => void;
-  /** Its terminal was closed. */
+  /** The terminal was closed. */
   readonly hangup: () => void;
 }
 
 /**
- * Listens instead of the listeners that end the program: that would cut off a run that goes on in it, and say of others
- * that they have completed. Words that a full disk has not taken are reported when the program ends. The answer gives
- * the listeners back their place.
+ * Replaces the error listeners of stdout, which exit the program: that would cut off a run in this program, and exit
+ * with 0 for a run on a server. Output lost to a full disk is reported when the program exits. Returns a function that
+ * restores the listeners.
  */
 export function onLostStdout({ unread, hangup }: LossHandlers): () => void {
   const { stdout } = process;

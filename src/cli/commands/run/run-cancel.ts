@@ -1,25 +1,25 @@
-// The cancels that `belay run` sends. Each is sent again until it is answered, whatever the patience of the connection
-// is: for as long as the server is there, and the run is waited for.
+// Sends the cancels of `belay run`. Each is retried until it is answered, regardless of the patience of the connection,
+// as long as the server runs and this program waits for the run.
 import { ControlError, messageOf, STOP_UNRECORDED } from "../../../core/errors.ts";
 import type { CancelReceipt } from "../../../core/model/cancel.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { CancelOptions } from "../../../ports/control.ts";
-import { sayReceipt } from "../../shared/format/format-outcome.ts";
-import type { CancelSent } from "./exit-message.ts";
+import { formatReceipt } from "../../shared/format/format-outcome.ts";
+import type { CancelSent } from "./run-exit.ts";
 
 /** After this long without an answer a message says that the cancel is still being sent. */
 const UNANSWERED_MS = 3_000;
 
-/** The pause before a cancel that the connection has given up is sent again. */
-const AGAIN_MS = 1_000;
+/** The pause before a retry, once the connection has given up. */
+const RETRY_MS = 1_000;
 
 export interface RunCancelsOptions {
   readonly clock: Clock;
   readonly cancel: (options: CancelOptions) => Promise<CancelReceipt>;
-  /** Whether a server is there, busy or not. False: the run is in this very program. */
+  /** Whether the server runs, busy or not. False: the run is in this program. */
   readonly isThere: () => Promise<boolean>;
   readonly note: (text: string) => void;
-  /** Also while a question is on the screen. */
+  /** Prints even while a question is on the screen. */
   readonly noteNow: (text: string) => void;
 }
 
@@ -36,7 +36,7 @@ export class RunCancels {
     const { note } = this.#options;
     const sent = this.#untilAnswered({ reason }).then(
       (receipt): CancelSent => {
-        note(`cancel: ${sayReceipt(receipt)}`);
+        note(`cancel: ${formatReceipt(receipt)}`);
         return "answered";
       },
       (error: unknown): CancelSent => {
@@ -48,7 +48,7 @@ export class RunCancels {
     return sent;
   }
 
-  /** Whether one was sent and is answered, now or later. */
+  /** Waits for all cancels. Resolves with whether at least one was answered. */
   async areAnswered(): Promise<boolean> {
     return (await Promise.all(this.#sent)).includes("answered");
   }
@@ -57,15 +57,15 @@ export class RunCancels {
     return this.#sent.length === 0;
   }
 
-  /** Nothing is sent again. */
+  /** Stops the retries. */
   close(): void {
     this.#isClosed = true;
   }
 
   async #untilAnswered(options: CancelOptions): Promise<CancelReceipt> {
     const { clock, cancel, isThere, noteNow } = this.#options;
-    const dispose = clock.after(UNANSWERED_MS, () =>
-      noteNow("The cancel has no answer yet. It is sent until it has; Ctrl-C again leaves."),
+    const cancelTimer = clock.after(UNANSWERED_MS, () =>
+      noteNow("The cancel has no answer yet. It is sent again until it has; Ctrl-C again exits."),
     );
     try {
       for (;;) {
@@ -73,16 +73,16 @@ export class RunCancels {
           return await cancel(options);
         } catch (error) {
           if (this.#isClosed || !isUnanswered(error) || !(await isThere())) throw error;
-          await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+          await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
         }
       }
     } finally {
-      dispose();
+      cancelTimer();
     }
   }
 }
 
-/** Neither carried out nor refused, as far as is known. */
+/** Whether the error leaves it unknown if the request was carried out. */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof ControlError &&
   (error.code === "disconnected" || (error.code === "unavailable" && error.hint !== STOP_UNRECORDED));

@@ -1,4 +1,4 @@
-// `belay run`: its words.
+// `belay run`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { collected, withConnectionOptions, withJson } from "../../shared/connection-options.ts";
@@ -15,7 +15,7 @@ export function runCommand(): Command {
     .description("sends a prompt, shows the answer as it comes, and leaves with how it ended")
     .argument("[prompt]", "what to do; from stdin if it is - or left out in a pipe")
     .addOption(new Option("--session <id>", "in this session, or the beginning of its id").conflicts("new"))
-    .option("--new", "in a session of its own (the default)")
+    .option("--new", "in a new session (the default)")
     .addOption(new Option("--title <text>", "of the new session").conflicts("session"))
     .addOption(new Option("--cwd <dir>", "where the new session works (default: the workspace)").conflicts("session"))
     .option("--key <key>", "the same prompt with the same key again is the same run, not a second one")

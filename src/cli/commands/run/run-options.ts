@@ -1,4 +1,4 @@
-// The options of `belay run`, and which of them ask for an agent.
+// The options of `belay run`.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Delivery } from "../../../core/model/prompt.ts";
@@ -20,11 +20,11 @@ export interface RunFlags extends ConnectionOptions, AgentFlags {
   readonly local?: boolean;
 }
 
-/** A server has an agent of its own, and who asks for another one should not get this one. */
+/** Refuses options that select an agent if the run goes to a server, which has its own agent. */
 export function refuseAgent(flags: RunFlags, where: string): void {
   const given = givenAgent(flags);
   if (given === undefined) return;
   throw new ControlError("invalid", `--${given} is for runs without a server, and this one goes to ${where}.`, {
-    hint: "Start the server with it; or run without one, on a store of its own: --store FILE.",
+    hint: "Start the server with it; or run without a server, on another store: --store FILE.",
   });
 }

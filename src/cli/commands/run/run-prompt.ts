@@ -1,4 +1,4 @@
-// The prompt of `belay run`: from the command line, a file or a pipe, with files attached to it.
+// Reads the prompt of `belay run` from the command line or stdin, and its attachments.
 import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
@@ -9,25 +9,25 @@ import { PROMPT_BYTES_MAX } from "../../../core/limits.ts";
 import type { Prompt } from "../../../core/model/prompt.ts";
 
 export interface PromptSource {
-  /** As it was typed. `-`: from stdin. */
+  /** The argument. `-`: from stdin. */
   readonly text: string | undefined;
   readonly files: readonly string[];
   readonly stdin: Readable & { readonly isTTY?: boolean };
 }
 
 export async function readPrompt({ text, files, stdin }: PromptSource): Promise<Prompt> {
-  const said = await promptText(text, stdin);
-  if (said.trim() === "") {
+  const prompt = await promptText(text, stdin);
+  if (prompt.trim() === "") {
     throw new ControlError("invalid", "The prompt is empty.", { hint: 'Try: belay run "What is in this folder?"' });
   }
-  if (files.length === 0) return { text: said };
+  if (files.length === 0) return { text: prompt };
   const attachments = await Promise.all(files.map(async (file) => attachment(basename(file), await bytesOf(file))));
-  return { text: said, data: { attachments } };
+  return { text: prompt, data: { attachments } };
 }
 
 async function promptText(typed: string | undefined, stdin: PromptSource["stdin"]): Promise<string> {
   if (typed !== undefined && typed !== "-") return typed;
-  // `-` on a terminal is read until Ctrl-D; without it, nobody who forgot the prompt is left to wonder.
+  // Only `-` reads from a terminal, until Ctrl-D: a forgotten prompt should be an error, not a silent wait.
   if (typed === undefined && stdin.isTTY === true) {
     throw new ControlError("invalid", "There is no prompt.", {
       hint: 'Give one: belay run "What is in this folder?", or pipe one in, or type it after: belay run -',
@@ -42,12 +42,12 @@ async function readAll(stdin: Readable): Promise<string> {
   for await (const piece of stdin) {
     const part = Buffer.from(piece);
     bytes += part.length;
-    if (bytes > PROMPT_BYTES_MAX) throw tooLarge("What came from stdin");
+    if (bytes > PROMPT_BYTES_MAX) throw tooLarge("The input from stdin");
     pieces.push(part);
   }
   const whole = Buffer.concat(pieces);
   if (isUtf8(whole)) return whole.toString("utf8");
-  throw new ControlError("invalid", "What came from stdin is not text in UTF-8.", {
+  throw new ControlError("invalid", "The input from stdin is not UTF-8 text.", {
     hint: 'Send it along as a file: belay run "What is this?" --file FILE',
   });
 }

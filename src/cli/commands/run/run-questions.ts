@@ -1,17 +1,17 @@
-// What a run asks people, put to whoever sits at the terminal; without one it says who can answer instead.
+// Asks the questions and approvals of a run at the terminal; without a terminal it prints how to answer them.
 //
 // Invariants
-// 1. One question at a time; one that is settled elsewhere is taken back from the screen.
-// 2. An approval is given for exactly the bytes that were shown: their digest goes with it. It is given by a code that
-//    was made for this question and shown with it, so that nothing that anybody was led to type before can be one.
-// 3. Where nobody can ever answer, nobody waits: it is denied or taken back at once, and says why.
+// 1. One question at a time; a question that is answered elsewhere is removed from the screen.
+// 2. An approval is given for exactly the bytes that were shown: their digest is sent with it. It needs a code that was
+//    generated for this question and shown with it, so that keys typed before cannot approve it.
+// 3. A question that no client can answer is denied or withdrawn at once, with a message.
 
 import { messageOf } from "../../../core/errors.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import type { QuestionId } from "../../../core/model/ids.ts";
 import type { AnswerReceipt } from "../../../core/model/question.ts";
 import type { BelayControl } from "../../../ports/control.ts";
-import { type AskedAs, askedAs } from "../../shared/terminal/asked-question.ts";
+import { type FormattedQuestion, formatQuestion } from "../../shared/terminal/asked-question.ts";
 import type { TerminalPrompt } from "../../shared/terminal/terminal-prompt.ts";
 import type { RunView } from "./run-view.ts";
 
@@ -20,11 +20,11 @@ type AskedQuestion = Extract<Recorded, { type: "question.asked" }>;
 export interface RunQuestionsOptions {
   readonly control: BelayControl;
   readonly view: RunView;
-  /** Undefined: nobody sits here. */
+  /** Undefined: no user can be asked here. */
   readonly terminalPrompt: TerminalPrompt | undefined;
-  /** `here`: the run goes on in this very program, and nobody else can reach it. */
+  /** `here`: the run is in this program, so no other client can answer. */
   readonly place: "server" | "here";
-  /** What other commands need to find that place. */
+  /** The options with which other commands find the run. */
   readonly options: string;
 }
 
@@ -37,44 +37,44 @@ export class RunQuestions {
     this.#options = options;
   }
 
-  hear(event: Recorded): void {
-    if (event.type === "question.asked") this.#asked(event);
+  handle(event: Recorded): void {
+    if (event.type === "question.asked") this.#enqueue(event);
     if (event.type !== "question.settled") return;
     this.#open.get(event.questionId)?.abort();
     this.#open.delete(event.questionId);
   }
 
-  /** Nobody is asked any more. */
+  /** Withdraws the open questions from the screen. */
   close(): void {
     for (const open of this.#open.values()) open.abort();
     this.#open.clear();
   }
 
-  #asked(event: AskedQuestion): void {
+  #enqueue(event: AskedQuestion): void {
     const open = new AbortController();
     this.#open.set(event.questionId, open);
     const { view } = this.#options;
     this.#last = this.#last
-      .then(() => (open.signal.aborted ? undefined : this.#put(event, open.signal)))
+      .then(() => (open.signal.aborted ? undefined : this.#ask(event, open.signal)))
       .catch((error: unknown) => view.note(`${event.questionId} could not be answered: ${messageOf(error)}`));
   }
 
-  async #put(event: AskedQuestion, signal: AbortSignal): Promise<void> {
-    const { terminalPrompt: typist } = this.#options;
-    await (typist === undefined ? this.#unattended(event) : this.#atTerminal(event, typist, signal));
+  async #ask(event: AskedQuestion, signal: AbortSignal): Promise<void> {
+    const { terminalPrompt } = this.#options;
+    await (terminalPrompt === undefined ? this.#unattended(event) : this.#atTerminal(event, terminalPrompt, signal));
   }
 
-  /** Asks until there is an answer that fits, or the question is settled, or whoever was asked has gone. */
+  /** Asks until there is a valid answer, the question is settled, or the terminal is closed. */
   async #atTerminal(event: AskedQuestion, terminalPrompt: TerminalPrompt, signal: AbortSignal): Promise<void> {
     const { view } = this.#options;
     while (!signal.aborted) {
-      const asked = askedAs({ ...event, id: event.questionId });
+      const question = formatQuestion({ ...event, id: event.questionId });
       view.hold();
-      const typed = await terminalPrompt.ask({ ...asked, signal });
-      view.goOn();
+      const typed = await terminalPrompt.ask({ ...question, signal });
+      view.release();
       if (signal.aborted) return;
       if (typed === undefined) return this.#unattended(event);
-      const receipt = await this.#answer(event, asked, typed);
+      const receipt = await this.#answer(event, question, typed);
       if (receipt === undefined) continue;
       if (receipt.kind === "refused") view.note(receipt.message);
       else {
@@ -84,28 +84,28 @@ export class RunQuestions {
     }
   }
 
-  /** Nobody sits here, or whoever did has gone: others can answer a server's, and nobody what goes on in here. */
+  /** Without a user here: other clients can answer the question of a server, but not that of a run in this program. */
   async #unattended(event: AskedQuestion): Promise<void> {
     const { place, view, options } = this.#options;
     if (place === "here") await this.#cannotAsk(event);
     else for (const line of howToAnswer(event, options)) view.note(line);
   }
 
-  async #answer(event: AskedQuestion, asked: AskedAs, typed: string): Promise<AnswerReceipt | undefined> {
+  async #answer(event: AskedQuestion, question: FormattedQuestion, typed: string): Promise<AnswerReceipt | undefined> {
     const { questionId, about } = event;
     const { control, view } = this.#options;
     const { questions } = control;
-    const meant = asked.read(typed);
-    switch (meant.kind) {
+    const answer = question.read(typed);
+    switch (answer.kind) {
       case "unclear":
-        view.note(meant.advice);
+        view.note(answer.advice);
         return undefined;
       case "answer":
-        return questions.answer(questionId, meant.value);
+        return questions.answer(questionId, answer.value);
       default: {
         const bound = about.kind === "approval" ? { digest: about.digest } : {};
-        if (meant.kind === "allow") return questions.allow(questionId, { ...bound, ...remembered(meant.always) });
-        return questions.deny(questionId, { ...bound, ...(meant.note === "" ? {} : { note: meant.note }) });
+        if (answer.kind === "allow") return questions.allow(questionId, { ...bound, ...remembered(answer.always) });
+        return questions.deny(questionId, { ...bound, ...(answer.note === "" ? {} : { note: answer.note }) });
       }
     }
   }
@@ -114,12 +114,12 @@ export class RunQuestions {
     const { control, view } = this.#options;
     if (about.kind === "question") {
       view.note(`${questionId} asks: ${about.text}`);
-      view.note("Nobody can answer here, so it is taken back.");
-      await control.cancel(questionId, { reason: "nobody is there to answer" });
+      view.note("It cannot be answered here, so it is withdrawn.");
+      await control.cancel(questionId, { reason: "no user is available to answer" });
       return;
     }
-    view.note(`${about.name} needs an approval, and nobody can give it here: denied. See belay run --help, --mode.`);
-    await control.questions.deny(questionId, { note: "nobody is there to approve it" });
+    view.note(`${about.name} needs an approval, which cannot be given here: denied. See belay run --help, --mode.`);
+    await control.questions.deny(questionId, { note: "no user is available to approve it" });
   }
 }
 

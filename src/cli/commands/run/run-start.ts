@@ -1,4 +1,4 @@
-// `belay run`, from its words to a run: which prompt, and where it is carried out.
+// Starts `belay run`: reads the prompt, and finds where to run it.
 import { resolve } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import { openDataDir, readServer } from "../../../sdk/data-dir.ts";
@@ -11,18 +11,18 @@ import { type RunPlace, runPrompt } from "./run.ts";
 import { type RunFlags, refuseAgent } from "./run-options.ts";
 import { readPrompt } from "./run-prompt.ts";
 
-/** A day: whoever wants a run to go on for longer does not want a limit. */
+/** A day: a longer limit is as good as none. */
 const TIMEOUT_MS_MAX = 24 * 60 * 60_000;
 
 export async function startRun(text: string | undefined, flags: RunFlags): Promise<number> {
   const limitMs = flags.timeout === undefined ? undefined : milliseconds(flags.timeout, "--timeout");
   const patienceMs = milliseconds(flags.patience, "--patience");
   let session = flags.session;
-  if (flags.delivery !== undefined && session === undefined) throw aimless();
-  if (flags.detach === true && limitMs !== undefined) throw leftAlone();
+  if (flags.delivery !== undefined && session === undefined) throw deliveryWithoutSession();
+  if (flags.detach === true && limitMs !== undefined) throw timeoutWithDetach();
   return runPrompt(
     async () => {
-      // The prompt first: whoever mistypes a file has not started anything yet.
+      // The prompt first, so that a mistyped file name starts nothing.
       const prompt = await readPrompt({ text, files: flags.file ?? [], stdin: process.stdin });
       const place = await findPlace(flags, patienceMs);
       if (session !== undefined) session = await resolveId(place.control, session, ["session"]);
@@ -40,29 +40,29 @@ export async function startRun(text: string | undefined, flags: RunFlags): Promi
 const milliseconds = (typed: string, option: string): number =>
   wholeNumber(typed, option, { from: 1, to: TIMEOUT_MS_MAX, unit: "ms" });
 
-const aimless = (): ControlError =>
+const deliveryWithoutSession = (): ControlError =>
   new ControlError("invalid", "--delivery says how a prompt joins a busy session, and no session was named.", {
     hint: "Name one with --session, or leave --delivery out.",
   });
 
-/** The limit is kept by this program, and with --detach it leaves. */
-const leftAlone = (): ControlError =>
-  new ControlError("invalid", "--timeout cannot be kept with --detach: this program cancels the run, and it leaves.", {
+/** This program enforces the limit, and with --detach it exits first. */
+const timeoutWithDetach = (): ControlError =>
+  new ControlError("invalid", "--timeout cannot be used with --detach: this program cancels the run, and it exits.", {
     hint: "Leave one of them out; or limit every run in the server's configuration, with `limits.runLimitMs`.",
   });
 
-/** A server that was named, or that runs for this home; else this very program. */
+/** The named server, or the running server of this data directory; otherwise this program. */
 async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace> {
   const { url, socket, store, local } = flags;
   if (local !== true && store === undefined) {
     const connection = await openControl(flags, process.env, { patienceMs }).catch((error: unknown) => {
-      // One that is busy is waited for, and never worked beside: it has the store.
+      // A busy server is waited for: it has the store, so the run cannot be in this program.
       if (error instanceof NoServer && url === undefined && socket === undefined) return undefined;
       throw error;
     });
     if (connection !== undefined) {
       const isHost = url === undefined && socket === undefined && flags.detach !== true && isHosted(flags);
-      // A host for the time being is joined below, with the same agent, and taken over when it leaves.
+      // A temporary host needs the same agent, and may have to be succeeded: `runInDataDirectory` connects to it.
       if (!isHost) {
         refuseAgent(flags, connection.where);
         return { ...connection, kind: "server", options: connectionArguments(flags) };
@@ -78,8 +78,8 @@ async function findPlace(flags: RunFlags, patienceMs: number): Promise<RunPlace>
 const isHosted = ({ home }: RunFlags): boolean =>
   readServer(openDataDir({ home, env: process.env }))?.host !== undefined;
 
-/** Without a server a run lives as long as this program. */
+/** Without a server a run ends or parks with this program. */
 const cannotDetach = (): ControlError =>
-  new ControlError("invalid", "No server is running, so nothing would carry on with a detached run.", {
+  new ControlError("invalid", "No server is running, so a detached run could not continue.", {
     hint: "Start one with: belay serve. Then: belay run --detach …",
   });

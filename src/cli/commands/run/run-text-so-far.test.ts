@@ -13,33 +13,33 @@ const settled = (text?: string) =>
     ...(text === undefined ? {} : { text }),
   }) as const;
 
-test("deltas are handed on, and the recorded text says nothing twice", () => {
-  const said = new RunTextSoFar();
-  const heard = [said.delta(delta("Hel", 0)), said.delta(delta("lo", 3)), said.extended(extended("Hello"))];
-  expect([...heard, said.settled(settled("Hello there"))]).toEqual(["Hel", "lo", "", " there"]);
+test("deltas are returned as they arrive, and recorded text is not repeated", () => {
+  const progress = new RunTextSoFar();
+  const texts = [progress.delta(delta("Hel", 0)), progress.delta(delta("lo", 3)), progress.extended(extended("Hello"))];
+  expect([...texts, progress.settled(settled("Hello there"))]).toEqual(["Hel", "lo", "", " there"]);
 });
 
-test("a delta that overlaps what was heard is trimmed, one that was heard is dropped", () => {
-  const said = new RunTextSoFar();
-  expect([said.delta(delta("abc", 0)), said.delta(delta("abcde", 0)), said.delta(delta("bc", 1))]).toEqual([
+test("a delta that overlaps earlier text is trimmed, and a repeated one is dropped", () => {
+  const progress = new RunTextSoFar();
+  expect([progress.delta(delta("abc", 0)), progress.delta(delta("abcde", 0)), progress.delta(delta("bc", 1))]).toEqual([
     ...["abc", "de", ""],
   ]);
 });
 
-test("what a lost delta would have said is made up for by the log", () => {
-  const said = new RunTextSoFar();
-  expect(said.delta(delta("one ", 0))).toBe("one ");
-  expect(said.delta(delta("three", 8))).toBe("");
-  expect(said.extended(extended("one two three"))).toBe("two three");
-  expect(said.settled(settled())).toBe("");
+test("the recorded text replaces a lost delta", () => {
+  const progress = new RunTextSoFar();
+  expect(progress.delta(delta("one ", 0))).toBe("one ");
+  expect(progress.delta(delta("three", 8))).toBe("");
+  expect(progress.extended(extended("one two three"))).toBe("two three");
+  expect(progress.settled(settled())).toBe("");
 });
 
-test("a turn that replaces what it had said is heard to the end, on a line of its own", () => {
-  const said = new RunTextSoFar();
-  said.delta(delta("draft", 0));
-  expect(said.settled(settled("final"))).toBe("\nfinal");
+test("a turn that replaces its text is returned as a whole, on a new line", () => {
+  const progress = new RunTextSoFar();
+  progress.delta(delta("draft", 0));
+  expect(progress.settled(settled("final"))).toBe("\nfinal");
 });
 
-test("a turn of which nothing was heard is said as a whole", () => {
+test("a turn without deltas is returned as a whole", () => {
   expect(new RunTextSoFar().settled(settled("all of it"))).toBe("all of it");
 });

@@ -1,60 +1,60 @@
-// What a run has said, each character once and in order, although pieces of it may be dropped on the way.
+// Assembles the text of a run from deltas, which may be lost, and recorded text: each character once, in order.
 //
 // Invariants
-// 1. Nothing is said twice: a turn's text is counted, and only what goes beyond the count is handed on.
-// 2. Nothing is left out for good: what a lost delta would have said is made up for by the recorded text.
+// 1. No text is returned twice: only the text of a turn beyond what was already returned is new.
+// 2. No text is lost permanently: the recorded text replaces a lost delta.
 import type { Delta } from "../../../core/model/delta.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import type { TurnId } from "../../../core/model/ids.ts";
 
-interface SaidTurn {
-  /** What was handed on. */
-  said: string;
-  /** What the log has of a turn that goes on. */
-  kept: string;
+interface TurnText {
+  /** The text that was already returned. */
+  shown: string;
+  /** The recorded text of a turn that has not settled. */
+  recorded: string;
 }
 
 export class RunTextSoFar {
-  /** Only turns that go on: one that has settled says nothing more. */
-  readonly #turns = new Map<TurnId, SaidTurn>();
-  /** The turn that settled last, all of which was handed on. */
-  #last: { readonly turnId: TurnId; readonly said: string } | undefined;
+  /** The turns that have not settled. */
+  readonly #turns = new Map<TurnId, TurnText>();
+  /** The turn that settled last, whose whole text was returned. */
+  #last: { readonly turnId: TurnId; readonly shown: string } | undefined;
 
-  /** What is new in a delta. Empty if it was heard already, or if something before it is still missing. */
+  /** The new text of a delta. Empty if it is a repetition, or if earlier text is still missing. */
   delta({ turnId, text, from }: Extract<Delta, { type: "delta" }>): string {
     const turn = this.#turn(turnId);
-    return from > turn.said.length ? "" : this.#say(turn, text.slice(turn.said.length - from));
+    return from > turn.shown.length ? "" : this.#add(turn, text.slice(turn.shown.length - from));
   }
 
   extended({ turnId, text }: Extract<Recorded, { type: "turn.extended" }>): string {
     const turn = this.#turn(turnId);
-    turn.kept += text;
-    return this.#say(turn, turn.kept.slice(turn.said.length));
+    turn.recorded += text;
+    return this.#add(turn, turn.recorded.slice(turn.shown.length));
   }
 
-  /** The rest of it. A turn may replace what it had said by something else: then that is said, on a line of its own. */
+  /** The rest of a turn. A turn may replace its earlier text: then the whole new text is returned, on a new line. */
   settled({ turnId, text }: Extract<Recorded, { type: "turn.settled" }>): string {
-    const whole = text ?? this.#turn(turnId).kept;
+    const whole = text ?? this.#turn(turnId).recorded;
     const rest = this.whole(turnId, whole);
     this.#turns.delete(turnId);
-    this.#last = { turnId, said: whole };
+    this.#last = { turnId, shown: whole };
     return rest;
   }
 
-  /** What of the whole text of a turn was not handed on yet. */
+  /** The part of a turn's whole text that was not returned yet. */
   whole(turnId: TurnId, whole: string): string {
-    const { said } = this.#last?.turnId === turnId ? this.#last : this.#turn(turnId);
-    if (whole.startsWith(said)) return whole.slice(said.length);
-    return said.startsWith(whole) ? "" : `${said.endsWith("\n") ? "" : "\n"}${whole}`;
+    const { shown } = this.#last?.turnId === turnId ? this.#last : this.#turn(turnId);
+    if (whole.startsWith(shown)) return whole.slice(shown.length);
+    return shown.startsWith(whole) ? "" : `${shown.endsWith("\n") ? "" : "\n"}${whole}`;
   }
 
-  #say(turn: SaidTurn, text: string): string {
-    turn.said += text;
+  #add(turn: TurnText, text: string): string {
+    turn.shown += text;
     return text;
   }
 
-  #turn(id: TurnId): SaidTurn {
-    const found = this.#turns.get(id) ?? { said: "", kept: "" };
+  #turn(id: TurnId): TurnText {
+    const found = this.#turns.get(id) ?? { shown: "", recorded: "" };
     this.#turns.set(id, found);
     return found;
   }

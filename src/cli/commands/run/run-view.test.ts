@@ -1,4 +1,4 @@
-// What a run shows: to a terminal in a margin and harmless, to a file as it was said, and nothing below a question.
+// RunView sanitises text for a terminal, writes exact text to a file, and prints nothing below a question.
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import type { Delta } from "../../../core/model/delta.ts";
@@ -9,36 +9,36 @@ import { RunView } from "./run-view.ts";
 const RUN = "run_1" as RunId;
 
 function view({ isTTY }: { readonly isTTY: boolean }) {
-  const paper = Object.assign(new PassThrough(), { isTTY, columns: 40 });
-  const shown = new RunView({ out: paper, err: paper, form: "text", options: "", clock: manualClock() });
-  const say = (text: string): void =>
+  const output = Object.assign(new PassThrough(), { isTTY, columns: 40 });
+  const shown = new RunView({ out: output, err: output, form: "text", options: "", clock: manualClock() });
+  const write = (text: string): void =>
     shown.show({ type: "delta", kind: "text", turnId: "turn_1.1", runId: RUN, text } as unknown as Delta, RUN);
-  return { shown, say, paper: () => String(paper.read() ?? "") };
+  return { shown, write, output: () => String(output.read() ?? "") };
 }
 
 const WILD = "\ufeffa\u200bb\u202ec\fd\u2028e\r\n\u001b[31mred\u001b[0m";
 
 test("a file or a pipe gets every character that the model wrote", () => {
-  const { say, paper } = view({ isTTY: false });
-  say(WILD);
-  expect(paper()).toBe(WILD);
+  const { write, output } = view({ isTTY: false });
+  write(WILD);
+  expect(output()).toBe(WILD);
 });
 
-test("a terminal gets none that could steer it, and all of it in a margin", () => {
-  const { say, paper, shown } = view({ isTTY: true });
-  say(WILD);
+test("a terminal gets sanitised text, in a margin", () => {
+  const { write, output, shown } = view({ isTTY: true });
+  write(WILD);
   shown.endLine();
-  expect(paper()).toBe("│ abcde\n│ red\n");
+  expect(output()).toBe("│ abcde\n│ red\n");
 });
 
-test("nothing is printed below a question that is on the screen; it comes when that is over, in its order", () => {
-  const { say, paper, shown } = view({ isTTY: true });
-  say("before");
+test("no line is printed below an open question; held output follows afterwards, in order", () => {
+  const { write, output, shown } = view({ isTTY: true });
+  write("before");
   shown.hold();
-  expect(paper()).toBe("│ before\n");
-  say("Type abcd to allow it: ");
+  expect(output()).toBe("│ before\n");
+  write("Type abcd to allow it: ");
   shown.note("a note");
-  expect(paper()).toBe("");
-  shown.goOn();
-  expect(paper()).toMatch(/^│ Type abcd to allow it: \n.*· a note\n/);
+  expect(output()).toBe("");
+  shown.release();
+  expect(output()).toMatch(/^│ Type abcd to allow it: \n.*· a note\n/);
 });

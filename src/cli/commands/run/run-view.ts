@@ -1,8 +1,8 @@
-// A run as a person at a shell sees it: its words on stdout, and what happens besides on stderr.
+// Prints a run: its text on stdout, and its other events as notes on stderr.
 //
 // Invariants
-// 1. A terminal shows nothing that could steer it, and every row of it stands in a margin. A file gets what was said.
-// 2. While a question is on the screen nothing is printed below it.
+// 1. Text for a terminal is sanitised, and every row of it is in a margin. A file or a pipe gets the exact text.
+// 2. While a question is on the screen no line is printed below it.
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
@@ -11,56 +11,56 @@ import type { CallId, ProcessId, RunId, TurnId } from "../../../core/model/ids.t
 import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { sayExit, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
-import { sayEnding } from "../../shared/format/format-receipt.ts";
+import { formatExit, formatOutcome, formatReason } from "../../shared/format/format-outcome.ts";
+import { formatEnding } from "../../shared/format/format-receipt.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
-import { inMargin, Margin, REPORTED, SPOKEN } from "../../shared/terminal/margin.ts";
+import { AGENT_MARK, inMargin, Margin, REPORT_MARK } from "../../shared/terminal/margin.ts";
 import { RunTextSoFar } from "./run-text-so-far.ts";
 import { within } from "./within.ts";
 
-/** Of an input, a result or a note: enough to know which it is. */
+/** Inputs, results and notes are cut to this length. */
 const BRIEF_CHARS_MAX = 160;
 
-type Paper = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface RunViewOptions {
-  readonly out: Paper;
-  readonly err: Paper;
+  readonly out: Output;
+  readonly err: Output;
   /** `lines`: events as JSON on stdout, and no text there. */
   readonly form: "text" | "lines";
-  /** What other commands need to find the place where the run goes on. */
+  /** The options with which other commands find the run. */
   readonly options: string;
   readonly clock: Clock;
 }
 
 export class RunView {
   readonly #options: RunViewOptions;
-  readonly #said = new RunTextSoFar();
+  readonly #text = new RunTextSoFar();
   readonly #names = new Map<CallId, string>();
-  /** Those that calls of this run have started; how one in the foreground ended is told by its call. */
+  /** The processes that calls of this run have started. The end of a foreground process is reported by its call. */
   readonly #processes = new Map<ProcessId, "foreground" | "background">();
   #thinking: TurnId | undefined;
   /** Whether the last character on stdout was the end of a line. */
   #fresh = true;
-  /** How often the reader of stdout was waited for. */
+  /** How often this view waited for the reader of stdout. */
   #waits = 0;
-  readonly #spoken: Margin;
-  /** What would be printed, while a question is on the screen. */
+  readonly #margin: Margin;
+  /** The output that waits while a question is on the screen. */
   #held: (() => void)[] | undefined;
 
   constructor(options: RunViewOptions) {
     this.#options = options;
-    this.#spoken = new Margin(SPOKEN, () => options.out.columns);
+    this.#margin = new Margin(AGENT_MARK, () => options.out.columns);
   }
 
-  /** Shows what belongs to this run; everything else in its session is left out. */
+  /** Prints an event if it belongs to this run; other events of its session are skipped. */
   show(event: Recorded | Delta | Gap, runId: RunId): void {
     if (!this.#belongs(event, runId)) return;
     if (this.#options.form === "lines") this.#options.out.write(`${JSON.stringify(event)}\n`);
-    else this.#person(event);
+    else this.#showText(event);
   }
 
-  /** Resolves when stdout takes more. Until then what is not shown yet stays where it is kept. */
+  /** Backpressure: resolves when stdout accepts more. Until then no more events should be fetched. */
   async room(signal: AbortSignal): Promise<void> {
     const { out } = this.#options;
     if (!out.writableNeedDrain || signal.aborted) return;
@@ -74,7 +74,7 @@ export class RunView {
     signal.removeEventListener("abort", listen);
   }
 
-  /** What the work resolves with, in time. The time in which the reader of stdout holds it up does not count. */
+  /** The result of the work, or undefined after the timeout, not counting the time spent waiting for a slow reader. */
   async shownWithin<T>(limitMs: number, work: Promise<T>): Promise<T | undefined> {
     for (;;) {
       const waits = this.#waits;
@@ -83,50 +83,50 @@ export class RunView {
     }
   }
 
-  /** The text of a turn, read from the run: what of it was not shown yet. */
+  /** Prints the text of a turn, as read from the run, except what was already printed. */
   answer(turnId: TurnId, text: string): void {
-    this.#say(this.#said.whole(turnId, text));
+    this.#write(this.#text.whole(turnId, text));
     this.endLine();
   }
 
-  /** A line beside the text. */
+  /** Prints a line on stderr. */
   note(text: string): void {
     this.#print(() => {
       const { out, err } = this.#options;
-      // Both on one screen: a note does not begin in the middle of a sentence.
+      // Both on one terminal: a note starts on a new line.
       if (!this.#fresh && out.isTTY === true && err.isTTY === true) this.#endLine();
       err.write(this.noted(text));
     });
   }
 
-  /** A note as it is written. */
+  /** Formats a note. */
   noted(text: string): string {
     const { err } = this.#options;
     const line = plainLine(text);
     if (err.isTTY !== true) return `${line}\n`;
-    return this.#dim(inMargin(REPORTED, line, err.columns));
+    return this.#dim(inMargin(REPORT_MARK, line, err.columns));
   }
 
-  /** A question is put on the screen: what else there is to show waits. */
+  /** Holds back all output while a question is on the screen. */
   hold(): void {
     this.#endLine();
     this.#held ??= [];
   }
 
-  /** It is over. */
-  goOn(): void {
+  /** Prints the output that was held back. */
+  release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const print of held) print();
   }
 
-  /** What comes next begins at the beginning of a line. */
+  /** Makes the next output start on a new line. */
   endLine(): void {
     this.#print(() => this.#endLine());
   }
 
   #endLine(): void {
-    if (!this.#fresh) this.#options.out.write(this.#onTerminal ? this.#spoken.end() : "\n");
+    if (!this.#fresh) this.#options.out.write(this.#onTerminal ? this.#margin.end() : "\n");
     this.#fresh = true;
   }
 
@@ -139,7 +139,7 @@ export class RunView {
     else this.#held.push(print);
   }
 
-  /** A stream that is no terminal takes it as it is. */
+  /** Leaves the text unchanged if the stream is not a terminal. */
   #dim(text: string): string {
     return styleText("dim", text, { stream: this.#options.err });
   }
@@ -148,34 +148,34 @@ export class RunView {
     if (event.type === "gap") return true;
     if ("runId" in event) return event.runId === runId;
     if (event.type === "process.requested") {
-      // In the background it is the session's; those are shown, as somebody of this session has just started them.
+      // Background processes belong to the session. They are shown too, since they were started during this run.
       this.#processes.set(event.processId, event.owner.startsWith("call_") ? "foreground" : "background");
       return event.owner.startsWith("ses_") || this.#names.has(event.owner as CallId);
     }
     return "processId" in event && event.processId !== undefined && this.#processes.has(event.processId);
   }
 
-  #person(event: Recorded | Delta | Gap): void {
+  #showText(event: Recorded | Delta | Gap): void {
     switch (event.type) {
       case "gap":
-        this.note("Some of what was said is not kept any more.");
+        this.note("Some earlier output is no longer kept.");
         break;
       case "delta":
         if (event.kind === "reasoning") this.#thinks(event.turnId);
-        else this.#say(this.#said.delta(event));
+        else this.#write(this.#text.delta(event));
         break;
       case "turn.extended":
-        this.#say(this.#said.extended(event));
+        this.#write(this.#text.extended(event));
         break;
       case "turn.settled":
-        this.#say(this.#said.settled(event));
+        this.#write(this.#text.settled(event));
         this.endLine();
         break;
       case "progress":
       case "output":
         break;
       default:
-        this.#tell(event);
+        this.#noteEvent(event);
     }
   }
 
@@ -184,17 +184,17 @@ export class RunView {
     this.#thinking = turn;
   }
 
-  #say(text: string): void {
+  #write(text: string): void {
     this.#print(() => {
-      // Escapes are dangerous on a terminal alone; a file or a pipe gets every character.
-      const said = this.#onTerminal ? plainText(text) : text;
-      if (said === "") return;
-      this.#options.out.write(this.#onTerminal ? this.#spoken.lay(said) : said);
-      this.#fresh = said.endsWith("\n");
+      // Escape sequences are dangerous only on a terminal; a file or a pipe gets every character.
+      const safe = this.#onTerminal ? plainText(text) : text;
+      if (safe === "") return;
+      this.#options.out.write(this.#onTerminal ? this.#margin.format(safe) : safe);
+      this.#fresh = safe.endsWith("\n");
     });
   }
 
-  #tell(event: Recorded): void {
+  #noteEvent(event: Recorded): void {
     if (event.type === "call.requested") this.#names.set(event.callId, event.name);
     if (event.type === "process.detached") this.#processes.set(event.processId, "background");
     const line = this.#lineOf(event);
@@ -206,7 +206,7 @@ export class RunView {
       case "call.requested":
         return `${event.callId} ${event.name} ${brief(event.input)}`;
       case "call.cancel_requested":
-        return `${this.#call(event.callId)} is being stopped (${sayReason(event.reason)})`;
+        return `${this.#call(event.callId)} is being stopped (${formatReason(event.reason)})`;
       case "call.settled":
         return `${this.#call(event.callId)} ${settled(event)}`;
       case "process.requested":
@@ -214,25 +214,25 @@ export class RunView {
       case "process.started":
         return `${event.processId} runs as process ${event.pid}, held by tier ${event.tier}`;
       case "process.detached":
-        return `${event.processId} goes on in the background of the session`;
+        return `${event.processId} continues in the background of the session`;
       case "process.settled":
         if (this.#processes.get(event.processId) !== "background") return undefined;
-        return `${event.processId} ${sayOutcome(event.outcome)}${sayExit(event.exit)}`;
+        return `${event.processId} ${formatOutcome(event.outcome)}${formatExit(event.exit)}`;
       case "question.settled":
-        return `${event.questionId} ${sayEnding(event.ending)}`;
+        return `${event.questionId} ${formatEnding(event.ending)}`;
       case "run.cancel_requested":
-        return `${event.runId} is being stopped (${sayReason(event.reason)})`;
+        return `${event.runId} is being stopped (${formatReason(event.reason)})`;
       case "run.parked":
-        return `${event.runId} was set down: what it ran in is shutting down, and the next start takes it up`;
+        return `${event.runId} was parked: its worker is shutting down, and the next start resumes it`;
       case "run.recovered":
-        return `${event.runId} was taken up again after its worker had gone; what it said last is said anew`;
+        return `${event.runId} was resumed after its worker had gone; its last text is repeated`;
       case "run.taken":
         return (
           `${event.runId} was taken into ${event.into}, which answers it: ` +
           `belay follow ${event.into}${this.#options.options}`
         );
       case "run.requeued":
-        return `${event.runId} found no live run any more, and is a run of its own`;
+        return `${event.runId} found no live run, and became a separate run`;
       default:
         return undefined;
     }
@@ -248,7 +248,7 @@ export const brief = (data: Json): string =>
   plainLine(typeof data === "string" ? data : JSON.stringify(data), BRIEF_CHARS_MAX);
 
 function settled({ outcome, result, changes }: Extract<Recorded, { type: "call.settled" }>): string {
-  const parts = [sayOutcome(outcome)];
+  const parts = [formatOutcome(outcome)];
   if (result !== undefined) parts.push(`${outcome.kind === "completed" ? "" : "so far: "}${brief(result)}`);
   if (changes !== undefined) parts.push(`changed: ${changes.join(", ")}`);
   return parts.join("; ");

@@ -1,4 +1,4 @@
-// What `belay run` makes of a place that misbehaves. As a person types it, it is tested in test/cli.
+// `belay run` on a server that misbehaves. The command as a user types it is tested in test/cli.
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ControlError } from "../../../core/errors.ts";
 import type { Outcome } from "../../../core/model/cancel.ts";
@@ -10,12 +10,12 @@ import { EXIT_SIGNAL } from "../../shared/exit-code.ts";
 import { type RunPlace, runPrompt } from "./run.ts";
 import { EXIT_OUTCOME } from "./run-exit.ts";
 
-const WISH = {
+const REQUEST = {
   ...{ key: undefined, title: undefined, cwd: undefined, delivery: undefined, limitMs: undefined },
   ...({ form: "text", after: "outcome" } as const),
 };
 
-/** A real Belay, of which one run is seen through `events` instead of its own. */
+/** A real Belay whose session events pass through `events`. */
 async function seenThrough(events: (own: AsyncIterable<Recorded>, options: EventsOptions) => AsyncGenerator<Recorded>) {
   const belay = await openBelay({ store: ":memory:", agent: () => "all of it" });
   const control: RunPlace["control"] = Object.create(belay, {
@@ -37,7 +37,7 @@ async function seenThrough(events: (own: AsyncIterable<Recorded>, options: Event
   return async () => ({ prompt: { text: "go" }, session: undefined, place });
 }
 
-function heardOn(stream: NodeJS.WriteStream): () => string {
+function recordedOn(stream: NodeJS.WriteStream): () => string {
   let text = "";
   vi.spyOn(stream, "write").mockImplementation((piece) => {
     text += String(piece);
@@ -49,13 +49,13 @@ function heardOn(stream: NodeJS.WriteStream): () => string {
 const untilAborted = (signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true }));
 
-test("a stream that does not come back after the outcome is opened anew; nothing is missed or said twice", async () => {
+test("a stream that hangs after the outcome is reopened; no text is missing or repeated", async () => {
   const clock = manualClock();
   let opened = 0;
   const prepare = await seenThrough(async function* (own, { signal }) {
     opened += 1;
     for await (const event of own) {
-      // The first one hangs in the middle, as one does that waits for its next attempt.
+      // The first stream hangs, like one in a retry pause.
       if (opened === 1 && event.type === "turn.requested") {
         await untilAborted(signal);
         return;
@@ -63,8 +63,8 @@ test("a stream that does not come back after the outcome is opened anew; nothing
       yield event;
     }
   });
-  const [out, err] = [heardOn(process.stdout), heardOn(process.stderr)];
-  const ended = runPrompt(prepare, { ...WISH, clock });
+  const [out, err] = [recordedOn(process.stdout), recordedOn(process.stderr)];
+  const ended = runPrompt(prepare, { ...REQUEST, clock });
   await vi.waitFor(() => expect(clock.pending).not.toEqual([]));
   await clock.advance(500);
   expect(await ended).toBe(EXIT_OUTCOME.completed);
@@ -73,7 +73,7 @@ test("a stream that does not come back after the outcome is opened anew; nothing
   expect(err()).not.toContain("could not be shown");
 });
 
-test("if it does not come back at all, the answer is read from the run", async () => {
+test("if the stream fails, the answer is read from the run", async () => {
   const clock = manualClock();
   const prepare = await seenThrough(async function* (own) {
     for await (const event of own) {
@@ -81,8 +81,8 @@ test("if it does not come back at all, the answer is read from the run", async (
       yield event;
     }
   });
-  const [out, err] = [heardOn(process.stdout), heardOn(process.stderr)];
-  expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
+  const [out, err] = [recordedOn(process.stdout), recordedOn(process.stderr)];
+  expect(await runPrompt(prepare, { ...REQUEST, clock })).toBe(EXIT_OUTCOME.completed);
   expect(out()).toBe("all of it\n");
   expect(err()).toMatch(/cannot be followed: This token may not read/);
 });
@@ -99,13 +99,13 @@ test("G15: a disk that is full behind stdout does not cut the run off", async ()
   const exits = vi.fn();
   process.stdout.on("error", exits);
   onTestFinished(() => void process.stdout.off("error", exits));
-  const err = heardOn(process.stderr);
-  expect(await runPrompt(prepare, { ...WISH, clock })).toBe(EXIT_OUTCOME.completed);
+  const err = recordedOn(process.stderr);
+  expect(await runPrompt(prepare, { ...REQUEST, clock })).toBe(EXIT_OUTCOME.completed);
   expect(exits).not.toHaveBeenCalled();
   expect(err()).toMatch(/run_\S+ completed/);
 });
 
-test("what a slow reader of stdout has not read is not fetched, and is not lost however long it takes", async () => {
+test("backpressure: events that a slow reader of stdout has not read are not fetched, and none is lost", async () => {
   const clock = manualClock();
   let fetched = 0;
   const prepare = await seenThrough(async function* (own) {
@@ -114,12 +114,12 @@ test("what a slow reader of stdout has not read is not fetched, and is not lost 
       yield event;
     }
   });
-  const out = heardOn(process.stdout);
+  const out = recordedOn(process.stdout);
   let isFull = true;
   const needsDrain = { configurable: true, get: () => isFull };
   Object.defineProperty(process.stdout, "writableNeedDrain", needsDrain);
   onTestFinished(() => void Reflect.deleteProperty(process.stdout, "writableNeedDrain"));
-  const ended = runPrompt(prepare, { ...WISH, clock });
+  const ended = runPrompt(prepare, { ...REQUEST, clock });
   await vi.waitFor(async () => {
     await clock.advance(20_000);
     expect(clock.elapsed()).toBeGreaterThan(100_000);
@@ -135,7 +135,7 @@ test("what a slow reader of stdout has not read is not fetched, and is not lost 
 });
 
 /** A run whose outcome is known, and whose answer cannot be read. */
-const outOfSight = (run: RunControl): RunControl =>
+const unreadable = (run: RunControl): RunControl =>
   Object.create(run, {
     accepted: { value: run.accepted },
     outcome: { value: run.outcome },
@@ -148,47 +148,47 @@ test("G15: a run whose answer cannot be read at all does not exit with 0 and an 
     yield* [];
     throw new ControlError("forbidden", "This token may not read.");
   });
-  const { place, ...asked } = await prepare();
+  const { place, ...prepared } = await prepare();
   const control: RunPlace["control"] = Object.create(place.control, {
     prompt: {
-      value: (...words: Parameters<typeof place.control.prompt>) => outOfSight(place.control.prompt(...words)),
+      value: (...args: Parameters<typeof place.control.prompt>) => unreadable(place.control.prompt(...args)),
     },
   });
-  const out = heardOn(process.stdout);
-  const ended = runPrompt(async () => ({ ...asked, place: { ...place, control } }), { ...WISH, clock });
+  const out = recordedOn(process.stdout);
+  const ended = runPrompt(async () => ({ ...prepared, place: { ...place, control } }), { ...REQUEST, clock });
   await expect(ended).rejects.toMatchObject({ code: "disconnected", hint: expect.stringMatching(/belay show run_/) });
   expect(out()).toBe("");
 });
 
-test("without an outcome it is an error, whatever was seen", async () => {
+test("a missing outcome is an error, even after output was shown", async () => {
   const clock = manualClock();
   const prepare = await seenThrough(async function* () {});
-  const { place, ...asked } = await prepare();
+  const { place, ...prepared } = await prepare();
   const gone: Promise<Outcome> = Promise.reject(new ControlError("disconnected", "The server is gone."));
   gone.catch(() => {});
   const control: RunPlace["control"] = Object.create(place.control, {
     prompt: {
-      value: (...words: Parameters<typeof place.control.prompt>) => {
-        const run = place.control.prompt(...words);
+      value: (...args: Parameters<typeof place.control.prompt>) => {
+        const run = place.control.prompt(...args);
         return Object.create(run, { accepted: { value: run.accepted }, outcome: { value: gone } });
       },
     },
   });
-  heardOn(process.stderr);
-  await expect(runPrompt(async () => ({ ...asked, place: { ...place, control } }), { ...WISH, clock })).rejects.toThrow(
-    "The server is gone.",
-  );
+  recordedOn(process.stderr);
+  await expect(
+    runPrompt(async () => ({ ...prepared, place: { ...place, control } }), { ...REQUEST, clock }),
+  ).rejects.toThrow("The server is gone.");
 });
 
 describe("Ctrl-C", () => {
-  /** A run that goes on until it is stopped, on a place whose answer to a cancel is held back. */
+  /** A run that lasts until it is stopped, on a server that delays its answer to a cancel. */
   async function slowToAnswer(kind: RunPlace["kind"]) {
     const clock = manualClock();
     const answer = Promise.withResolvers<void>();
     const belay = await openBelay({ store: ":memory:", agent: (turn) => untilAborted(turn.signal).then(() => "") });
     let stopFirst = (): Promise<unknown> => Promise.resolve();
-    const prompt = (...words: Parameters<typeof belay.prompt>): RunControl => {
-      const run = belay.prompt(...words);
+    const prompt = (...args: Parameters<typeof belay.prompt>): RunControl => {
+      const run = belay.prompt(...args);
       stopFirst = () => run.cancel();
       return Object.create(run, {
         accepted: { value: run.accepted },
@@ -202,14 +202,14 @@ describe("Ctrl-C", () => {
       session: { value: belay.session.bind(belay) },
     });
     const place: RunPlace = { control, kind, where: "there", options: "", close: () => belay.close() };
-    const err = heardOn(process.stderr);
-    const left = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
-    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    const err = recordedOn(process.stderr);
+    const exited = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
+    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...REQUEST, clock });
     await vi.waitFor(() => expect(err()).toContain("there"));
-    return { clock, answer, err, left, ended, stopFirst: () => stopFirst() };
+    return { clock, answer, err, exited, ended, stopFirst: () => stopFirst() };
   }
 
-  test("once: the receipt is shown, also if the outcome is heard of before it", async () => {
+  test("once: the receipt is printed even if the outcome arrives before it", async () => {
     const { clock, answer, err, ended, stopFirst } = await slowToAnswer("server");
     process.emit("SIGINT", "SIGINT");
     await stopFirst();
@@ -222,35 +222,35 @@ describe("Ctrl-C", () => {
   });
 
   test.each([
-    ["server", /Left at once\. run_\S+ goes on being stopped by the server/],
-    ["here", /Left at once\. run_\S+ is recorded as being stopped/],
-  ] as const)("twice on a %s leaves once the cancel has arrived, and not before", async (kind, parting) => {
-    const { answer, err, left, ended } = await slowToAnswer(kind);
+    ["server", /Exited at once\. The server is still stopping run_/],
+    ["here", /Exited at once\. The stop of run_\S+ is recorded/],
+  ] as const)("twice on a %s exits after the cancel was answered, and not before", async (kind, message) => {
+    const { answer, err, exited, ended } = await slowToAnswer(kind);
     process.emit("SIGINT", "SIGINT");
     process.emit("SIGINT", "SIGINT");
-    expect(left).not.toHaveBeenCalled();
+    expect(exited).not.toHaveBeenCalled();
     answer.resolve();
-    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
-    expect(err()).toMatch(parting);
+    await vi.waitFor(() => expect(exited).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toMatch(message);
     expect(await ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  test("twice, if nobody answers the cancel: leaves in bounded time, and does not say that it is stopped", async () => {
-    const { clock, answer, err, left, ended } = await slowToAnswer("server");
+  test("twice, without an answer to the cancel: exits in bounded time and says that the run may continue", async () => {
+    const { clock, answer, err, exited, ended } = await slowToAnswer("server");
     process.emit("SIGINT", "SIGINT");
     process.emit("SIGINT", "SIGINT");
     await clock.advance(1_000);
-    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
-    expect(err()).toMatch(/The cancel was not answered, so run_\S+ may go on: belay cancel ses_/);
+    await vi.waitFor(() => expect(exited).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toMatch(/The cancel was not answered, so run_\S+ may still run: belay cancel ses_/);
     answer.resolve();
     await ended;
   });
 
-  test("twice before the prompt was accepted: leaves with the signal's code, and says that it may go on", async () => {
+  test("twice before the acceptance: exits with the signal's code and says that the prompt may run", async () => {
     const clock = manualClock();
     const never = new Promise<never>(() => {});
     const run = { accepted: never, outcome: never, cancel: () => never } as unknown as RunControl;
-    // As a client does whose prompt has a session of its own.
+    // Like a client whose prompt creates a new session.
     Object.defineProperty(run, "sessionId", {
       get: () => {
         throw new ControlError("invalid", "The session is not known yet.");
@@ -258,29 +258,29 @@ describe("Ctrl-C", () => {
     });
     const control = { prompt: () => run } as unknown as RunPlace["control"];
     const place: RunPlace = { control, kind: "server", where: "there", options: " --home /h", close: async () => {} };
-    const err = heardOn(process.stderr);
-    const left = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
-    void runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    const err = recordedOn(process.stderr);
+    const exited = vi.spyOn(process, "exit").mockReturnValue(undefined as never);
+    void runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...REQUEST, clock });
     await vi.waitFor(() => expect(clock.pending).not.toEqual([]));
     process.emit("SIGINT", "SIGINT");
     process.emit("SIGINT", "SIGINT");
     await clock.advance(1_000);
-    await vi.waitFor(() => expect(left).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
-    expect(err()).toContain("The prompt may have been accepted and may go on: belay ps --home /h");
+    await vi.waitFor(() => expect(exited).toHaveBeenCalledWith(EXIT_SIGNAL.SIGINT));
+    expect(err()).toContain("The prompt may have been accepted and may run: belay ps --home /h");
   });
 
-  test("more often waits no longer, and loses no cancel", async () => {
-    const { clock, answer, err, left, ended } = await slowToAnswer("here");
+  test("further presses neither prolong the wait nor lose the cancel", async () => {
+    const { clock, answer, err, exited, ended } = await slowToAnswer("here");
     for (let pressed = 0; pressed < 5; pressed += 1) process.emit("SIGINT", "SIGINT");
-    expect(left).not.toHaveBeenCalled();
+    expect(exited).not.toHaveBeenCalled();
     await clock.advance(1_000);
-    await vi.waitFor(() => expect(left).toHaveBeenCalledTimes(1));
-    expect(err()).toMatch(/before the cancel was recorded: run_\S+ is taken up again/);
+    await vi.waitFor(() => expect(exited).toHaveBeenCalledTimes(1));
+    expect(err()).toMatch(/before the cancel was recorded: run_\S+ resumes/);
     answer.resolve();
     expect(await ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  /** A run of a server that answers nothing: neither the cancel nor the outcome, for longer than it is waited for. */
+  /** A run on a server that answers neither the cancel nor the outcome within the patience of the connection. */
   async function silentServer(isThere: () => Promise<boolean>) {
     const clock = manualClock();
     const gone = () => Promise.reject(new ControlError("disconnected", "It does not answer."));
@@ -289,8 +289,8 @@ describe("Ctrl-C", () => {
     outcome.promise.catch(() => {});
     let isSilent = true;
     let sent = 0;
-    const prompt = (...words: Parameters<typeof belay.prompt>): RunControl => {
-      const run = belay.prompt(...words);
+    const prompt = (...args: Parameters<typeof belay.prompt>): RunControl => {
+      const run = belay.prompt(...args);
       const cancel = (...why: Parameters<typeof run.cancel>) => {
         sent += 1;
         return isSilent ? gone() : run.cancel(...why);
@@ -308,24 +308,24 @@ describe("Ctrl-C", () => {
       ...{ control, kind: "server", where: "there", options: "", isThere },
       close: () => belay.close(),
     };
-    const err = heardOn(process.stderr);
-    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...WISH, clock });
+    const err = recordedOn(process.stderr);
+    const ended = runPrompt(async () => ({ prompt: { text: "go" }, session: undefined, place }), { ...REQUEST, clock });
     ended.catch(() => {});
     await vi.waitFor(() => expect(err()).toContain("there"));
     process.emit("SIGINT", "SIGINT");
     outcome.reject(new ControlError("disconnected", "It does not answer."));
-    await vi.waitFor(() => expect(err()).toContain("cannot be asked for its outcome"));
+    await vi.waitFor(() => expect(err()).toMatch(/The outcome of run_\S+ cannot be read/));
     const answers = () => {
       isSilent = false;
     };
     return { clock, err, ended, answers, sent: () => sent };
   }
 
-  test("G7: a cancel that has no answer is sent until the server answers, longer than it is waited for", async () => {
+  test("G7: an unanswered cancel is retried until the server answers, beyond the connection's patience", async () => {
     const { clock, err, ended, answers, sent } = await silentServer(async () => true);
     await vi.waitFor(async () => {
       await clock.advance(1_000);
-      expect(err()).toContain("The cancel has no answer yet. It is sent until it has; Ctrl-C again leaves.");
+      expect(err()).toContain("The cancel has no answer yet. It is sent again until it has; Ctrl-C again exits.");
       expect(sent()).toBeGreaterThan(1);
     });
     answers();
@@ -336,7 +336,7 @@ describe("Ctrl-C", () => {
     expect(await ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  test("a cancel is given up when no server is there any more", async () => {
+  test("the retries of a cancel stop when the server is gone", async () => {
     const { err, ended, sent } = await silentServer(async () => false);
     await expect(ended).rejects.toMatchObject({ code: "disconnected" });
     expect(sent()).toBe(1);

@@ -1,10 +1,10 @@
-// `belay run`: one prompt from a shell, from its acceptance to its outcome.
+// `belay run`: follows one prompt from its acceptance to its outcome.
 //
 // Invariants
-// 1. Exit code 0 means that the run has completed and that this is recorded. (Or, with --detach, that it is accepted.)
-// 2. It ends: with the outcome, or, when nobody can be asked for it any more, with `disconnected`.
-// 3. Ctrl-C is a cancel, once. Leaving in any other way cancels nothing on a server. A run in this very program is
-//    stopped too when its output is not read any more.
+// 1. Exit code 0 means that the run is recorded as completed. (Or, with --detach, that it is accepted.)
+// 2. It always ends: with the outcome, or with `disconnected` when the server is gone for too long.
+// 3. The first Ctrl-C cancels. Exiting in any other way cancels nothing on a server. A run in this program is also
+//    stopped when the reader of its output closes the pipe.
 
 import { ControlError, messageOf } from "../../../core/errors.ts";
 import type { Outcome } from "../../../core/model/cancel.ts";
@@ -14,29 +14,28 @@ import type { Delivery, Prompt } from "../../../core/model/prompt.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
 import { EXIT_OK, EXIT_SIGNAL, type StopSignal } from "../../shared/exit-code.ts";
-import { count, sayOutcome } from "../../shared/format/format-outcome.ts";
+import { count, formatOutcome } from "../../shared/format/format-outcome.ts";
 import { onStopSignals } from "../../shared/stop-signals.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { atTerminal, isInteractive, type TerminalPrompt } from "../../shared/terminal/terminal-prompt.ts";
-import { type CancelSent, formatExitMessage } from "./exit-message.ts";
 import { onLostStdout } from "./lost-stdout.ts";
 import { isUnanswered, RunCancels } from "./run-cancel.ts";
-import { EXIT_OUTCOME, EXIT_UNREAD } from "./run-exit.ts";
+import { type CancelSent, EXIT_OUTCOME, EXIT_UNREAD, formatExitMessage } from "./run-exit.ts";
 import { RunQuestions } from "./run-questions.ts";
 import { RunView } from "./run-view.ts";
 import { within } from "./within.ts";
 
-/** Where the run is. */
+/** Where the run is carried out. */
 export interface RunPlace {
   readonly control: BelayControl;
   readonly kind: "server" | "here";
-  /** For people. */
+  /** A description for messages. */
   readonly where: string;
-  /** What other commands need to find it, for lines that are pasted. Empty, or with a space before it. */
+  /** The options with which other commands find the run. Empty, or with a space before them. */
   readonly options: string;
-  /** Whether the server is there, busy or not. Undefined: the run is in this very program. */
+  /** Whether the server runs, busy or not. Undefined: the run is in this program. */
   isThere?(): Promise<boolean>;
-  /** Resolves when what others have begun in this program has ended, or `leave` has resolved. */
+  /** Resolves when the runs of other programs in this one have ended, or `leave` has resolved. */
   rest?(leave: Promise<unknown>): Promise<void>;
   close(): Promise<unknown>;
 }
@@ -49,47 +48,48 @@ export interface RunRequest {
   readonly delivery: Delivery | undefined;
   readonly form: "text" | "lines";
   readonly after: "outcome" | "acceptance";
-  /** Then it is cancelled. */
+  /** The run is cancelled after this time. */
   readonly limitMs: number | undefined;
   readonly clock: Clock;
 }
 
-/** What is asked, and where. */
+/** The prompt, and where it is carried out. */
 export interface Prepared {
   readonly prompt: Prompt;
-  /** Undefined: in a session of its own. */
+  /** Undefined: a new session. */
   readonly session: string | undefined;
   readonly place: RunPlace;
 }
 
-/** A cancel is answered within milliseconds. Whoever wants to leave before that is kept no longer than this. */
+/** A cancel is answered within milliseconds. A second Ctrl-C waits at most this long for the answer. */
 const CANCEL_MS = 1_000;
 
-/** As good as any: what counts is that a timer is there. */
-const STAY_MS = 60_000;
+/** The period of the keep-alive timer; its value does not matter. */
+const KEEP_ALIVE_MS = 60_000;
 
-/** After the outcome is known, what was said last is usually on its way. */
+/** How long to wait for the last events after the outcome is known. */
 const LINGER_MS = 500;
 
-/** If it is not, it is asked for. Nobody waits longer for it. */
+/** How long to wait for them on a new stream. */
 const CATCH_UP_MS = 10_000;
 
-/** Reads the prompt, finds the place and stays until the outcome. Ctrl-C is heard from the first moment on. */
+/** Reads the prompt, finds the place and follows the run until its outcome. Handles Ctrl-C from the start. */
 export async function runPrompt(prepare: () => Promise<Prepared>, options: RunRequest): Promise<number> {
   let live: LiveRun | undefined;
   const leave = Promise.withResolvers<"leaving">();
-  let hear = (signal: StopSignal): "leaving" | "staying" => live?.hear(signal) ?? process.exit(EXIT_SIGNAL[signal]);
-  const dispose = onStopSignals((signal) => hear(signal));
-  const listening = onLostStdout({
+  let onSignal = (signal: StopSignal): "leaving" | "staying" =>
+    live?.onSignal(signal) ?? process.exit(EXIT_SIGNAL[signal]);
+  const unsubscribe = onStopSignals((signal) => onSignal(signal));
+  const restoreListeners = onLostStdout({
     unread: () => (live === undefined ? process.exit(EXIT_UNREAD) : live.unread()),
-    hangup: () => void hear("SIGHUP"),
+    hangup: () => void onSignal("SIGHUP"),
   });
   try {
-    const { place, ...asked } = await prepare();
+    const { place, ...prepared } = await prepare();
     try {
-      live = new LiveRun(begin(place.control, asked, options), place, options);
+      live = new LiveRun(begin(place.control, prepared, options), place, options);
       const code = await live.watch();
-      hear = () => {
+      onSignal = () => {
         leave.resolve("leaving");
         return "leaving";
       };
@@ -99,8 +99,8 @@ export async function runPrompt(prepare: () => Promise<Prepared>, options: RunRe
       await place.close();
     }
   } finally {
-    dispose();
-    listening();
+    unsubscribe();
+    restoreListeners();
   }
 }
 
@@ -123,94 +123,94 @@ class LiveRun {
   readonly #questions: RunQuestions;
   #following = new AbortController();
   #accepted: Accepted | undefined;
-  /** Ours, for Ctrl-C. */
+  /** The state of the cancel by Ctrl-C. */
   #cancel: CancelSent = "none";
   #cancelled: Promise<void> = Promise.resolve();
   readonly #cancels: RunCancels;
   #leaving = false;
   #isUnread = false;
-  /** Why its answer could not be shown. */
+  /** Why the answer could not be read. */
   #unreadable: ControlError | undefined;
   /** The last position in the log that was shown. */
   #seen: Seq = 0;
 
-  constructor(run: RunControl, place: RunPlace, wish: RunRequest) {
+  constructor(run: RunControl, place: RunPlace, options: RunRequest) {
     this.#run = run;
     this.#place = place;
-    this.#options = wish;
+    this.#options = options;
     this.#view = new RunView({
-      ...{ out: process.stdout, err: process.stderr, form: wish.form, options: place.options, clock: wish.clock },
+      ...{ out: process.stdout, err: process.stderr, form: options.form, options: place.options, clock: options.clock },
     });
-    const follows = wish.form === "text" && wish.after === "outcome";
-    this.#terminalPrompt = follows && isInteractive() ? atTerminal(wish.clock) : undefined;
+    const follows = options.form === "text" && options.after === "outcome";
+    this.#terminalPrompt = follows && isInteractive() ? atTerminal(options.clock) : undefined;
     this.#cancels = new RunCancels({
-      clock: wish.clock,
+      clock: options.clock,
       cancel: (reason) => run.cancel(reason),
       isThere: async () => (await place.isThere?.()) === true,
       note: (text) => this.#view.note(text),
-      noteNow: (text) => this.#sayNow(text),
+      noteNow: (text) => this.#noteNow(text),
     });
     const { control } = place;
     const at = { place: place.kind, options: place.options };
     this.#questions = new RunQuestions({ control, view: this.#view, terminalPrompt: this.#terminalPrompt, ...at });
   }
 
-  /** Until it has ended, or was accepted if that is all that is wanted. */
+  /** Follows the run until its outcome, or until its acceptance with --detach. Resolves with the exit code. */
   async watch(): Promise<number> {
-    const dispose = this.#limit();
-    const leave = this.#stay();
+    const cancelLimit = this.#limit();
+    const cancelKeepAlive = this.#keepAlive();
     try {
       const accepted = await this.#run.accepted.catch((error: unknown) => this.#unaccepted(error));
       this.#accepted = accepted;
       if (this.#options.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
       this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
-      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#outOfTouch(accepted, error));
-      // The outcome may be heard of before the receipt, and whoever pressed Ctrl-C is owed both.
+      const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#onDisconnect(accepted, error));
+      // After Ctrl-C both are printed: the receipt of the cancel, which may arrive later, and the outcome.
       await this.#within(CANCEL_MS, this.#cancelled);
       return this.#end(outcome);
     } finally {
       this.#cancels.close();
-      dispose();
-      leave();
+      cancelLimit();
+      cancelKeepAlive();
       this.#questions.close();
       this.#following.abort();
       this.#terminalPrompt?.release();
     }
   }
 
-  /** A cancel that is on its way is not given up because the prompt had no answer: it withdraws the prompt. */
+  /** If the prompt had no answer, waits for a cancel that was sent: it withdraws the prompt. */
   async #unaccepted(error: unknown): Promise<never> {
     if (isUnanswered(error)) await this.#cancels.areAnswered();
     throw error;
   }
 
   /**
-   * The server cannot be asked any more. A cancel that is on its way is still sent, and once it is answered the outcome
-   * is asked for again. Else says of which run, and how to find it later.
+   * Handles the loss of the server. Waits for a cancel that was sent, and once it is answered requests the outcome
+   * again. Without one, throws an error that names the run and how to find it later.
    */
-  async #outOfTouch({ runId, ...accepted }: Accepted, error: unknown): Promise<Outcome> {
+  async #onDisconnect({ runId, ...accepted }: Accepted, error: unknown): Promise<Outcome> {
     if (!(error instanceof ControlError) || error.code !== "disconnected") throw error;
-    if (!this.#cancels.isEmpty) this.#view.note(`${runId} cannot be asked for its outcome: ${error.message}`);
+    if (!this.#cancels.isEmpty) this.#view.note(`The outcome of ${runId} cannot be read: ${error.message}`);
     if (await this.#cancels.areAnswered()) {
       return this.#outcome({ runId, ...accepted }, await this.#place.control.run(runId));
     }
-    throw new ControlError("disconnected", `How ${runId} ends is not known: ${error.message}`, {
-      hint: `It goes on where it was once the server is back. Then: belay follow ${runId}${this.#place.options}`,
+    throw new ControlError("disconnected", `The outcome of ${runId} is unknown: ${error.message}`, {
+      hint: `It continues once the server is back. Then: belay follow ${runId}${this.#place.options}`,
       cause: error,
     });
   }
 
   /**
-   * Nobody reads what it says any more. One that runs in this program is stopped, as a pipe stops other programs. One
-   * of a server goes on, and stderr says how to find it.
+   * Handles a closed stdout pipe. A run in this program is stopped, as SIGPIPE stops other programs. A run on a server
+   * continues, and stderr says how to find it.
    */
   unread(): void {
     if (this.#isUnread) return;
     this.#isUnread = true;
-    if (this.#place.kind === "server") this.#part(EXIT_UNREAD);
+    if (this.#place.kind === "server") this.#exit(EXIT_UNREAD);
     else if (this.#cancel === "none") {
-      this.#sayNow("Its output is not read any more. Stopping it.");
+      this.#noteNow("Its output is not read any more. Stopping it.");
       this.#cancelOnce("its output was not read any more");
     }
   }
@@ -226,33 +226,30 @@ class LiveRun {
     });
   }
 
-  hear(signal: StopSignal): "leaving" | "staying" {
+  onSignal(signal: StopSignal): "leaving" | "staying" {
     if (signal === "SIGINT" && this.#cancel === "none") {
-      this.#sayNow("Stopping it. Ctrl-C again leaves at once.");
+      this.#noteNow("Stopping it. Ctrl-C again exits at once.");
       this.#cancelOnce("Ctrl-C");
       return "staying";
     }
-    // Left now, a cancel that is still on its way would be taken along, however often somebody asks for both.
+    // Exiting now could lose a cancel that was sent but not answered, so any further signal waits for it.
     if (this.#cancel === "sent") {
-      if (!this.#leaving) void this.#within(CANCEL_MS, this.#cancelled).then(() => this.#leave(signal));
+      if (!this.#leaving) void this.#within(CANCEL_MS, this.#cancelled).then(() => this.#exit(EXIT_SIGNAL[signal]));
       this.#leaving = true;
       return "staying";
     }
-    this.#leave(signal);
+    this.#exit(EXIT_SIGNAL[signal]);
     return "leaving";
   }
 
-  /** Also while a question is on the screen. */
-  #sayNow(text: string): void {
+  /** Prints a note even while a question is on the screen. */
+  #noteNow(text: string): void {
     if (this.#terminalPrompt === undefined) this.#view.note(text);
     else this.#terminalPrompt.interject(this.#view.noted(text));
   }
 
-  #leave(signal: StopSignal): void {
-    this.#part(EXIT_SIGNAL[signal]);
-  }
-
-  #part(code: number): void {
+  /** Prints what happens to the run, and exits. */
+  #exit(code: number): void {
     const { kind, options } = this.#place;
     const sessionId = this.#sessionId();
     const name = this.#accepted?.runId ?? "The prompt";
@@ -260,12 +257,12 @@ class LiveRun {
     this.#view.endLine();
     process.stderr.write(`${formatExitMessage({ name, sessionId, place: kind, cancel: this.#cancel, options })}\n`);
     const exit = (): never => process.exit(code);
-    // Asked to go by the system: a run of this very program is set down in order, one of a server goes on by itself.
+    // Without a cancel, a run in this program is parked before the exit. A run on a server continues by itself.
     if (kind === "here" && this.#cancel === "none") void this.#place.close().then(exit, exit);
     else exit();
   }
 
-  /** Over the network it is not known before the acceptance, if the session is the prompt's own. */
+  /** Undefined: a new session on a server has no known id before the prompt is accepted. */
   #sessionId(): SessionId | undefined {
     try {
       return this.#run.sessionId;
@@ -281,44 +278,44 @@ class LiveRun {
     return clock.after(limitMs, () => void this.#cancels.send({ kind: "policy", note }));
   }
 
-  /** An agent of this very program may wait for what holds no timer and no socket: then Node would leave, with 0. */
-  #stay(): () => void {
+  /** Keeps Node running: an agent in this program may wait without a timer or a socket, and Node would exit with 0. */
+  #keepAlive(): () => void {
     const { clock } = this.#options;
-    let dispose = (): void => {};
-    const stay = (): void => {
-      dispose = clock.after(STAY_MS, stay);
+    let cancelTimer = (): void => {};
+    const schedule = (): void => {
+      cancelTimer = clock.after(KEEP_ALIVE_MS, schedule);
     };
-    stay();
-    return () => dispose();
+    schedule();
+    return () => cancelTimer();
   }
 
   /**
-   * The outcome as the log has it, whichever way it is heard of first: by following, or by asking for it. Following
-   * alone could wait for ever on a server that is gone; asking alone would show nothing.
+   * The recorded outcome, from the event stream or from a request for it, whichever is first. The stream alone could
+   * wait forever for a lost server; the request alone would show no output.
    */
   async #outcome(accepted: Accepted, run: Pick<RunControl, "outcome"> = this.#run): Promise<Outcome> {
     this.#following = new AbortController();
-    const heard = this.#follow(accepted, this.#following.signal).catch((error: unknown) => {
-      this.#view.note(`What it does cannot be followed: ${messageOf(error)}`);
+    const followed = this.#follow(accepted, this.#following.signal).catch((error: unknown) => {
+      this.#view.note(`Its events cannot be followed: ${messageOf(error)}`);
       return undefined;
     });
     try {
-      const outcome = await Promise.race([heard.then((found) => found ?? run.outcome), run.outcome]);
-      if ((await this.#view.shownWithin(LINGER_MS, heard)) === undefined) await this.#catchUp(accepted, heard);
+      const outcome = await Promise.race([followed.then((found) => found ?? run.outcome), run.outcome]);
+      if ((await this.#view.shownWithin(LINGER_MS, followed)) === undefined) await this.#catchUp(accepted, followed);
       return outcome;
     } catch (error) {
-      // Two that follow would show everything twice.
+      // A second stream would print everything twice.
       this.#following.abort();
-      const found = await heard;
+      const found = await followed;
       if (found === undefined) throw error;
       return found;
     }
   }
 
-  /** After the server was gone for a while, the stream takes its time to come back. A new one need not wait. */
-  async #catchUp(accepted: Accepted, heard: Promise<unknown>): Promise<void> {
+  /** Opens a new stream: the old one may be in a long retry pause after a loss of the server. */
+  async #catchUp(accepted: Accepted, followed: Promise<unknown>): Promise<void> {
     this.#following.abort();
-    await heard;
+    await followed;
     const again = new AbortController();
     const following = this.#follow(accepted, again.signal).catch(() => undefined);
     const found = await this.#view.shownWithin(CATCH_UP_MS, following);
@@ -327,7 +324,7 @@ class LiveRun {
     await this.#answer(accepted);
   }
 
-  /** Shows the answer as the run has it, because no stream has brought it. Exit code 0 never means a missing answer. */
+  /** Reads the answer from the run if no stream has delivered it. Exit code 0 never means a missing answer. */
   async #answer({ runId }: Accepted): Promise<void> {
     try {
       const { turnId, text, truncated } = await this.#run.view();
@@ -350,18 +347,18 @@ class LiveRun {
     return within(this.#options.clock, limitMs, work);
   }
 
-  /** From where it was left. */
+  /** Follows the events after the last one shown. Resolves with the outcome, if the stream has it. */
   async #follow({ runId, seq }: Accepted, signal: AbortSignal): Promise<Outcome | undefined> {
     const session = this.#place.control.session(this.#run.sessionId);
     const after = Math.max(this.#seen, seq - 1);
     for await (const event of session.events({ after, deltas: "with", signal })) {
-      // What a slow reader has not read yet is not fetched either.
+      // Backpressure: events are fetched as fast as stdout is read.
       await this.#view.room(signal);
       this.#view.show(event, runId);
       if (!("seq" in event)) continue;
       this.#seen = event.seq;
       if (!("runId" in event) || event.runId !== runId) continue;
-      this.#questions.hear(event);
+      this.#questions.handle(event);
       if (event.type === "run.settled") return event.outcome;
     }
     return undefined;
@@ -372,7 +369,7 @@ class LiveRun {
     this.#view.endLine();
     if (this.#unreadable !== undefined) throw this.#unreadable;
     if (this.#options.form === "lines") print(JSON.stringify({ outcome, runId, sessionId: this.#run.sessionId }));
-    else this.#view.note(`${runId} ${sayOutcome(outcome)}`);
+    else this.#view.note(`${runId} ${formatOutcome(outcome)}`);
     return EXIT_OUTCOME[outcome.kind];
   }
 
@@ -382,7 +379,7 @@ class LiveRun {
     else {
       print(accepted.runId);
       this.#view.note(
-        `It goes on in ${sessionId}${place(accepted)}. belay follow ${accepted.runId}${this.#place.options}`,
+        `It runs in ${sessionId}${place(accepted)}. belay follow ${accepted.runId}${this.#place.options}`,
       );
     }
     return EXIT_OK;

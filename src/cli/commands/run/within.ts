@@ -1,13 +1,13 @@
-// A wait with a limit.
+// A promise with a timeout.
 import type { Clock } from "../../../ports/clock.ts";
 
-/** What the work resolves with, if it does in time. */
+/** Resolves with the result of the work, or with undefined after the timeout. */
 export async function within<T>(clock: Clock, limitMs: number, work: Promise<T>): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const dispose = clock.after(limitMs, () => resolve(undefined));
+  const cancelTimer = clock.after(limitMs, () => resolve(undefined));
   try {
     return await Promise.race([work, late]);
   } finally {
-    dispose();
+    cancelTimer();
   }
 }

@@ -1,4 +1,4 @@
-// `belay runs [SESSION]`: runs, and how they ended.
+// `belay runs`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -1,11 +1,11 @@
-// `belay runs [SESSION]`: the runs of a session, newest first; without one, of the newest sessions.
+// `belay runs [SESSION]`: lists the runs of a session, newest first; without one, those of the newest sessions.
 
 import type { RunRow } from "../../../core/model/rows.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import { withControl } from "../../shared/connect.ts";
 import { connectionArguments } from "../../shared/connection-arguments.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
-import { sayOutcome } from "../../shared/format/format-outcome.ts";
+import { formatOutcome } from "../../shared/format/format-outcome.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
 import { resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
@@ -16,7 +16,7 @@ export interface RunsFlags extends ListFlags {
   readonly before?: string;
 }
 
-/** Without a session: of so many sessions, the newest. */
+/** How many sessions are included if none is named. */
 const RECENT_SESSIONS = 20;
 
 export function printRuns(typed: string | undefined, flags: RunsFlags): Promise<number> {
@@ -58,7 +58,7 @@ const lines = (runs: readonly RunRow[]): readonly string[] =>
   table(
     COLUMNS,
     runs.map(({ id, phase, outcome, session }) => [
-      ...[id, phase, outcome === undefined ? "" : sayOutcome(outcome), session],
+      ...[id, phase, outcome === undefined ? "" : formatOutcome(outcome), session],
     ]),
     styleOf(process.stdout),
   );

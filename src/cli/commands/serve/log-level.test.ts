@@ -19,7 +19,7 @@ function written(first: Level) {
   return { clock, file, level, problems };
 }
 
-test("a changed log level counts within a second, without a signal", async () => {
+test("a changed log level takes effect within a second, without a signal", async () => {
   const { clock, file, level } = written("info");
   file.word = "debug";
   expect(level.current).toBe("info");
@@ -27,7 +27,7 @@ test("a changed log level counts within a second, without a signal", async () =>
   expect(level.current).toBe("debug");
 });
 
-test("one that is none is reported once, and the level stays; a reload throws", async () => {
+test("an invalid log level is reported once, and the old one stays; reload() throws", async () => {
   const { clock, file, level, problems } = written("info");
   file.word = "loud";
   await clock.advance(1_000);

@@ -1,38 +1,38 @@
-// How much a running server logs. A change of the file that says so counts without a signal: at a terminal SIGHUP would
-// end the server.
+// The log level of a running server. A change of its file takes effect without a signal: at a terminal SIGHUP would end
+// the server.
 import { messageOf } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Level } from "../../../telemetry/log-line.ts";
 
-/** How often the file is looked at, at most. It is looked at only when something is logged. */
-const LOOK_MS = 1_000;
+/** The file is read at most this often, and only when a line is logged. */
+const POLL_MS = 1_000;
 
 export interface LogLevelOptions {
   readonly clock: Pick<Clock, "elapsed">;
-  /** Throws if what is written there is not a level. */
+  /** Throws if the file does not contain a level. */
   readonly read: () => Level;
-  /** The file cannot be used: the level stays as it was. Called once for each reason. */
+  /** Called once for each reason why the file cannot be used. The level stays as it was. */
   readonly onProblem: (error: unknown) => void;
 }
 
 export class LogLevel {
   readonly #options: LogLevelOptions;
   #level: Level;
-  #lookAt: number;
+  #nextReadAt: number;
   #problem = "";
 
   constructor(options: LogLevelOptions) {
     this.#options = options;
     this.#level = options.read();
-    this.#lookAt = options.clock.elapsed() + LOOK_MS;
+    this.#nextReadAt = options.clock.elapsed() + POLL_MS;
   }
 
   get current(): Level {
     const { clock, onProblem } = this.#options;
     const now = clock.elapsed();
-    if (now < this.#lookAt) return this.#level;
-    // Before the problem is reported: the report is logged, and asks for the level.
-    this.#lookAt = now + LOOK_MS;
+    if (now < this.#nextReadAt) return this.#level;
+    // Set before the problem is reported: the report is logged, which reads the level.
+    this.#nextReadAt = now + POLL_MS;
     try {
       this.reload();
     } catch (error) {
@@ -44,7 +44,7 @@ export class LogLevel {
     return this.#level;
   }
 
-  /** Reads it now. Throws if it cannot be used. */
+  /** Reads the file now. Throws if it cannot be used. */
   reload(): Level {
     this.#level = this.#options.read();
     this.#problem = "";

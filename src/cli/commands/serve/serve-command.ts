@@ -1,11 +1,11 @@
-// `belay serve`: its words.
+// `belay serve`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withExamples } from "../../shared/examples.ts";
 import { withAgent } from "../../shared/server/agent-options.ts";
 
 const LISTEN = "Where it listens:";
-const CROWD = "How many it takes:";
+const LIMITS = "How many it takes:";
 const REST = "How it goes about it:";
 
 const MORE = `
@@ -33,9 +33,9 @@ export function serveCommand(): Command {
         LISTEN,
       ),
     )
-    .addOption(new Option("--changes-per-second <n>", "of one token; cancels do not count (20)").helpGroup(CROWD))
-    .addOption(new Option("--streams-per-token <n>", "event streams that it has open (32)").helpGroup(CROWD))
-    .addOption(new Option("--connections <n>", "at once (1024)").helpGroup(CROWD))
+    .addOption(new Option("--changes-per-second <n>", "of one token; cancels do not count (20)").helpGroup(LIMITS))
+    .addOption(new Option("--streams-per-token <n>", "event streams that it has open (32)").helpGroup(LIMITS))
+    .addOption(new Option("--connections <n>", "at once (1024)").helpGroup(LIMITS))
     .addOption(new Option("--home <dir>", "where Belay keeps its things (else BELAY_HOME)").helpGroup(REST))
     .addOption(new Option("--store <file>", "default belay.db in the home; :memory: forgets").helpGroup(REST))
     .addOption(

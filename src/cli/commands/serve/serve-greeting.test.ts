@@ -7,7 +7,7 @@ const greeting: Greeting = {
   ...{ tokenFile: "/it's here/token", belay: "belay", options: "--home /h", prompt: "count to 30", onStop: "park" },
 } as const;
 
-test("in a pipe each fact is a line of its own, without colours", () => {
+test("in a pipe each fact is on its own line, without colours", () => {
   expect(greet(greeting, false)).toEqual([
     "Belay 1.2.3 is ready.",
     "listens: http://127.0.0.1:1",
@@ -26,17 +26,17 @@ test("in a pipe each fact is a line of its own, without colours", () => {
   ]);
 });
 
-test("an agent without modes is in none", () => {
+test("the mode is left out for an agent without modes", () => {
   expect(greet({ ...greeting, mode: undefined }, false).join("\n")).not.toContain("mode");
 });
 
-test("without a port there is nothing to log in to; a port that was taken is named", () => {
+test("without a port there is no login line; a default port that was taken is named", () => {
   expect(greet({ ...greeting, url: undefined }, false).join("\n")).not.toMatch(/listens|log in|token/);
   expect(greet({ ...greeting, instead: 23_529 }, false)[1]).toContain("(port 23529 is taken by another program)");
 });
 
-test("it says what Ctrl-C will do", () => {
-  expect(greet(greeting, true).at(-1)).toContain("taken up at the next start");
+test("it says what Ctrl-C does to running work", () => {
+  expect(greet(greeting, true).at(-1)).toContain("parked until the next start");
   expect(greet({ ...greeting, onStop: "cancel" }, true).at(-1)).toContain("is cancelled");
 });
 
@@ -46,12 +46,12 @@ test.each([
   ["it's", `'it'\\''s'`],
   ["$(rm -rf)", "'$(rm -rf)'"],
   ["", "''"],
-])("%j is for a shell %s", (text, quoted) => {
+])("%j is quoted for a shell as %s", (text, quoted) => {
   expect(shellQuoted(text)).toBe(quoted);
 });
 
 test.each(["cgroup", "anchor", "group"] as const)(
-  "a tier in which commands reach Belay's own files says so: %s",
+  "a note warns of a tier in which commands reach Belay's own files: %s",
   (tier) => {
     const lines = greet({ ...greeting, tier }, false);
     expect(lines).toContainEqual(

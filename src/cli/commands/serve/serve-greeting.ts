@@ -1,4 +1,4 @@
-// What `belay serve` says when it is ready: where it is, what it serves, how to log in, and what to try.
+// The message of `belay serve` when it is ready: its addresses, what it serves, how to log in, and what to try.
 import { styleText } from "node:util";
 import type { Tier } from "../../../ports/spawner.ts";
 import { tierWarning } from "../../../process/containment/attacks.ts";
@@ -8,28 +8,28 @@ export interface Greeting {
   /** Undefined: no port is open. */
   readonly url: string | undefined;
   readonly socket: string;
-  /** The usual port was taken by somebody else. */
+  /** The default port, if another program had it. */
   readonly instead: number | undefined;
   readonly store: string;
   readonly agent: string;
-  /** What there is to say about the agent: that it is a demo, that code was loaded. */
+  /** Notices about the agent: that it is a demo, that code was loaded. */
   readonly notices: readonly string[];
-  /** Undefined: it has none. */
+  /** Undefined: the agent has no modes. */
   readonly mode: string | undefined;
   readonly workspace: string;
   readonly tier: Tier | undefined;
   readonly tokenFile: string;
-  /** How the command line is called here. */
+  /** The command with which the command line is started here. */
   readonly belay: string;
-  /** What the other commands need to find this server. Empty: nothing. */
+  /** The options with which other commands find this server. Empty: none. */
   readonly options: string;
-  /** What becomes of live runs when it ends. */
-  readonly onStop: keyof typeof ENDS;
-  /** What the agent can be asked for a start. */
+  /** What happens to live runs at shutdown. */
+  readonly onStop: keyof typeof AT_SHUTDOWN;
+  /** A first prompt for the agent. */
   readonly prompt: string;
 }
 
-/** One fact to a line, searchable; on a terminal with a little air around it. */
+/** One fact to a line, so that it can be searched; formatted on a terminal. */
 export function greet(greeting: Greeting, terminal: boolean): readonly string[] {
   const rows = [...facts(greeting), ...(greeting.url === undefined ? [] : logIn(greeting.url, greeting.tokenFile))];
   const head = `Belay ${greeting.version} is ready.`;
@@ -42,15 +42,15 @@ export function greet(greeting: Greeting, terminal: boolean): readonly string[] 
     ...rows.map(row),
     `\n  ${styleText("bold", "In a second shell")}`,
     ...tries.map((line) => `  ${line}`),
-    `\n  ${styleText("dim", `Ctrl-C ends it in order: what is going on is ${ENDS[greeting.onStop]}.`)}\n`,
+    `\n  ${styleText("dim", `Ctrl-C shuts down gracefully: running work is ${AT_SHUTDOWN[greeting.onStop]}.`)}\n`,
   ];
 }
 
-const ENDS = { park: "set down, and taken up at the next start", cancel: "cancelled" } as const;
+const AT_SHUTDOWN = { park: "parked until the next start", cancel: "cancelled" } as const;
 
 type Row = readonly [name: string, text: string];
 
-/** The longest name, and a little. */
+/** The width of the column of names. */
 const WIDTH = 11;
 
 function facts(greeting: Greeting): readonly Row[] {
@@ -70,7 +70,7 @@ function facts(greeting: Greeting): readonly Row[] {
   ];
 }
 
-/** A line that works when it is pasted. The token itself is in no output of ours. */
+/** A command that works when it is pasted. It reads the token from its file, so that no output contains it. */
 function logIn(url: string, tokenFile: string): readonly Row[] {
   const header = `"Authorization: Bearer $(cat ${shellQuoted(tokenFile)})"`;
   return [
@@ -84,6 +84,6 @@ function commands({ belay, options, prompt }: Greeting): readonly string[] {
   return [`${belay} run${added} ${shellQuoted(prompt)}`, `${belay} ps${added}`, `${belay} stop-all${added} --yes`];
 }
 
-/** As a shell takes it literally; plain names are left as they are. */
+/** Quotes a text for a shell; plain names are left as they are. */
 export const shellQuoted = (text: string): string =>
   /^[A-Za-z0-9_/.:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -14,7 +14,7 @@ const refusal = (act: () => unknown): ControlError => {
   throw new Error("It was not refused.");
 };
 
-test("a bad log level in the home's file is refused with the name of that file, and what to write there", () => {
+test("an invalid log level in the home's file is refused with the name of the file and the valid levels", () => {
   const home = emptyHome();
   writeFileSync(home.levelFile, "loud\n");
   const { code, message, hint } = refusal(() => levelOf({ logLevel: "info" }, home, {}));
@@ -25,13 +25,13 @@ test("a bad log level in the home's file is refused with the name of that file, 
   expect(refusal(() => levelOf({}, home, {})).hint).toMatch(/^Did you mean debug\? Write it into that file/);
 });
 
-test("a bad log level that was typed, or is set, is refused with the name of the option or the variable", () => {
+test("an invalid log level is refused with the name of its option or variable", () => {
   const home = emptyHome();
   expect(refusal(() => levelOf({ logLevel: "loud" }, home, {})).message).toContain('"loud", as --log-level has it.');
   expect(refusal(() => levelOf({}, home, { BELAY_LOG_LEVEL: "loud" })).message).toContain("as BELAY_LOG_LEVEL has it.");
 });
 
-test("what stands in the file counts more than what was typed, and that more than what is set", () => {
+test("the log level of the file takes precedence over the option, and that over the variable", () => {
   const home = emptyHome();
   expect(levelOf({}, home, {})).toBe("info");
   expect(levelOf({}, home, { BELAY_LOG_LEVEL: "warn" })).toBe("warn");

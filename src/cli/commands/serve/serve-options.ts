@@ -1,4 +1,4 @@
-// What was typed after `belay serve`, as the configuration has it.
+// Converts the options of `belay serve` into the configuration of the server.
 import { readFileSync, statSync } from "node:fs";
 import type { RateLimitsConfig, ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
@@ -34,16 +34,16 @@ export interface ServeFlags extends AgentFlags {
   readonly connections?: string;
 }
 
-/** An hour: whoever waits longer for a server to end has given up already. */
+/** An hour: no shutdown needs longer. */
 const DRAIN_MS_MAX = 3_600_000;
 
-/** More than this no single process of ours is asked for. */
-const CROWD_MAX = 100_000;
+/** The upper bound of the limits: more than one process can serve. */
+const LIMIT_MAX = 100_000;
 
-/** A log level is a word. */
+/** The file of the log level contains one word. */
 const WORD_BYTES_MAX = 64;
 
-/** A secret that a proxy sends is a line. */
+/** The file of the proxy's secret contains one line. */
 const SECRET_BYTES_MAX = 4_096;
 
 export function serverOf(flags: ServeFlags): ServerConfig {
@@ -68,20 +68,20 @@ export function serverOf(flags: ServeFlags): ServerConfig {
 }
 
 function rateLimitsOf({ changesPerSecond, streamsPerToken, connections }: ServeFlags): RateLimitsConfig {
-  const many = (typed: string | undefined, option: string): number | undefined =>
-    typed === undefined ? undefined : wholeNumber(typed, option, { from: 1, to: CROWD_MAX });
-  const wanted = {
-    changesPerSecond: many(changesPerSecond, "--changes-per-second"),
-    streamsPerToken: many(streamsPerToken, "--streams-per-token"),
-    connections: many(connections, "--connections"),
+  const limitOf = (typed: string | undefined, option: string): number | undefined =>
+    typed === undefined ? undefined : wholeNumber(typed, option, { from: 1, to: LIMIT_MAX });
+  const limits = {
+    changesPerSecond: limitOf(changesPerSecond, "--changes-per-second"),
+    streamsPerToken: limitOf(streamsPerToken, "--streams-per-token"),
+    connections: limitOf(connections, "--connections"),
   };
-  return Object.fromEntries(Object.entries(wanted).filter(([, number]) => number !== undefined));
+  return Object.fromEntries(Object.entries(limits).filter(([, number]) => number !== undefined));
 }
 
 export const drainMsOf = ({ drainMs }: ServeFlags): number =>
   wholeNumber(drainMs, "--drain-ms", { from: 0, to: DRAIN_MS_MAX, unit: "ms" });
 
-/** What is written in the home, since that can be changed while the server runs; else what was typed, or is set. */
+/** The log level of the file in the home, which can change while the server runs; else of the option; else of `env`. */
 export function levelOf({ logLevel }: Pick<ServeFlags, "logLevel">, home: DataDir, env: Environment): Level {
   const written = writtenIn(home.levelFile);
   const word = written ?? logLevel ?? (env.BELAY_LOG_LEVEL || "info");
@@ -107,7 +107,7 @@ function writtenIn(file: string): string | undefined {
 
 const isLevel = (word: string): word is Level => Object.hasOwn(LEVELS, word);
 
-/** Never on the command line: everybody on the machine can read those. */
+/** Reads the secret of the proxy from a file: every user of the machine can read command lines. */
 export function proxyOf({ trustedProxy }: ServerConfig): TrustedProxy | undefined {
   if (trustedProxy === undefined) return undefined;
   const { secretFile, header } = trustedProxy;

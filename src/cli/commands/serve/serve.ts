@@ -1,9 +1,9 @@
-// `belay serve`: opens a house with a server around it, says so, and stays until it is asked to end.
+// `belay serve`: runs a server until a signal.
 //
 // Invariants
-// 1. The first signal ends it in order, within --drain-ms; the second at once. Either way the note by which it is found
-//    and its socket are gone.
-// 2. Whoever reads its log, or stops reading it, cannot end it.
+// 1. The first signal shuts down gracefully, within --drain-ms; the second exits at once. Either way server.json and
+//    the socket are removed.
+// 2. A reader of its output that closes the pipe does not end it.
 import { ControlError } from "../../../core/errors.ts";
 import { type Announcement, announce } from "../../../sdk/announcement.ts";
 import { type DataDir, makeDataDir, openDataDir, readServer, type ServerNote } from "../../../sdk/data-dir.ts";
@@ -36,62 +36,62 @@ export async function runServe(flags: ServeFlags): Promise<number> {
     read: () => levelOf(flags, home, process.env),
     onProblem: (error) => log.warn("the log level was not changed", { error, ...adviceOf(error) }),
   });
-  outliveReaders();
-  const ending = new Ending();
+  ignoreClosedPipes();
+  const stopRequest = new StopRequest();
   const plan = await makePlan({ home, flags, server: serverOf(flags), trust: "ask" });
   const redact = redactor(plan.taken.secrets);
   const log = openLog({
     ...{ redact, clock: systemClock, form: formOf(flags) },
-    // Asked for each line, so that it can change.
+    // Read for each line, so that it can change.
     get level() {
       return level.current;
     },
   });
   const open = (): Promise<ComposedServer> =>
     composeServer({ plan, tcp: flags.tcp, log, redact, version: version(), first: "processes" });
-  const server = await whenFree(open, { home, log, asked: ending.asked });
+  const server = await whenFree(open, { home, log, stopped: stopRequest.received });
   if (server === undefined) return EXIT_OK;
-  const announcement = present(server, plan, { log, flags, onLost: () => ending.lose() });
-  ending.onReload(() => {
+  const announcement = announceServer(server, plan, { log, flags, onLost: () => stopRequest.lose() });
+  stopRequest.onReload(() => {
     try {
       const now = level.reload();
       server.reload();
       log.info(`read again: tokens, certificate, log level (${now})`);
     } catch (error) {
-      // A certificate that cannot be read is no reason to go: the old one still works.
-      log.warn("not read again; what was read before still counts", { error, ...adviceOf(error) });
+      // An unreadable certificate does not end the server: the old one still runtime.
+      log.warn("not read again; the previous settings stay in effect", { error, ...adviceOf(error) });
     }
   });
-  const cause = await ending.asked;
-  log.info(`${cause}: ending in order; once more ends at once`, { limitMs, live: flags.onStop });
+  const cause = await stopRequest.received;
+  log.info(`${cause}: shutting down gracefully (send the signal again to force)`, { limitMs, live: flags.onStop });
   const closed = server.close({ mode: flags.onStop, limitMs }).finally(() => announcement.close());
   if (cause === DIRECTORY_LOST) {
-    // Why was reported when it was lost.
+    // The cause was logged when the directory was lost.
     await closed.catch(() => undefined);
     return EXIT_CODE.store_locked;
   }
   const unfinished = await closed;
-  if (unfinished.length === 0) log.info("ended in order");
-  else log.warn("some had not come to rest in time; they are recovered at the next start", { unfinished });
+  if (unfinished.length === 0) log.info("shut down gracefully");
+  else log.warn("some sessions did not come to rest in time; they are recovered at the next start", { unfinished });
   return unfinished.length === 0 ? EXIT_OK : EXIT_FOUND;
 }
 
-/** How often a directory that a run has is tried again. */
-const RUN_LOOK_MS = 250;
+/** How often to retry while a run without a server has the directory. */
+const RETRY_MS = 250;
 
 interface Waiting {
   readonly home: DataDir;
   readonly log: Log;
-  readonly asked: Promise<unknown>;
+  readonly stopped: Promise<unknown>;
 }
 
-/** Opens it, after the end of a `belay run` that has the directory. Undefined: it was asked to end before. */
+/** Opens the server, after the end of a `belay run` that has the directory. Undefined: a signal came first. */
 async function whenFree(
   open: () => Promise<ComposedServer>,
-  { home, log, asked }: Waiting,
+  { home, log, stopped }: Waiting,
 ): Promise<ComposedServer | undefined> {
   let isLeaving = false;
-  void asked.then(() => {
+  void stopped.then(() => {
     isLeaving = true;
   });
   let stopWaiting: (() => void) | undefined;
@@ -105,7 +105,7 @@ async function whenFree(
         if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
         waitedFor = note.pid;
         stopWaiting ??= waitAsServer(home);
-        await Promise.race([new Promise<void>((resolve) => void systemClock.after(RUN_LOOK_MS, resolve)), asked]);
+        await Promise.race([new Promise<void>((resolve) => void systemClock.after(RETRY_MS, resolve)), stopped]);
       }
     }
     return undefined;
@@ -116,47 +116,47 @@ async function whenFree(
 
 const isLocked = (error: unknown): boolean => error instanceof ControlError && error.code === "store_locked";
 
-/** Another program has taken over the data directory, so the work of this one cannot be recorded any more. */
+/** Another program has taken over the data directory, so this one can no longer record its work. */
 const DIRECTORY_LOST = "data directory lost";
 
-/** Asked to end, or to read something again. Heard from the first moment on. */
-class Ending {
-  readonly #asked = Promise.withResolvers<StopSignal | typeof DIRECTORY_LOST>();
+/** Handles stop and reload signals from the start of the program. */
+class StopRequest {
+  readonly #received = Promise.withResolvers<StopSignal | typeof DIRECTORY_LOST>();
   #reload: (() => void) | undefined;
 
   constructor() {
-    onStopSignals((signal) => this.#hear(signal));
+    onStopSignals((signal) => this.#onSignal(signal));
   }
 
-  get asked(): Promise<StopSignal | typeof DIRECTORY_LOST> {
-    return this.#asked.promise;
+  get received(): Promise<StopSignal | typeof DIRECTORY_LOST> {
+    return this.#received.promise;
   }
 
   lose(): void {
-    this.#asked.resolve(DIRECTORY_LOST);
+    this.#received.resolve(DIRECTORY_LOST);
   }
 
   onReload(reload: () => void): void {
     this.#reload = reload;
   }
 
-  #hear(signal: StopSignal): "leaving" | "staying" {
-    // Whoever was started on a terminal is told by it that the terminal is gone.
+  #onSignal(signal: StopSignal): "leaving" | "staying" {
+    // At a terminal SIGHUP means that the terminal was closed; otherwise it requests a reload.
     if (signal === "SIGHUP" && process.stdin.isTTY !== true) {
       this.#reload?.();
       return "staying";
     }
-    this.#asked.resolve(signal);
+    this.#received.resolve(signal);
     return "leaving";
   }
 }
 
-/** What to do about it is part of what went wrong. */
+/** The hint of an error, for the log. */
 const adviceOf = (error: unknown): { readonly hint?: string } =>
   error instanceof ControlError ? { hint: error.hint } : {};
 
-/** A server goes on when nobody reads what it says. */
-function outliveReaders(): void {
+/** Keeps the server running when the reader of its output closes the pipe. */
+function ignoreClosedPipes(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.removeAllListeners("error");
     stream.on("error", () => {});
@@ -166,14 +166,18 @@ function outliveReaders(): void {
 const formOf = ({ logJson }: ServeFlags): LineForm =>
   logJson === true || process.stderr.isTTY !== true ? "json" : "pretty";
 
-interface Presenting {
+interface AnnounceOptions {
   readonly log: Log;
   readonly flags: ServeFlags;
   readonly onLost: () => void;
 }
 
-/** Announces it to commands, and prints where it is. */
-function present(server: ComposedServer, plan: RuntimePlan, { log, flags, onLost }: Presenting): Announcement {
+/** Announces the server to other commands, and prints its addresses. */
+function announceServer(
+  server: ComposedServer,
+  plan: RuntimePlan,
+  { log, flags, onLost }: AnnounceOptions,
+): Announcement {
   const { home, store } = plan;
   const { socket, url } = server.listeners;
   const note: ServerNote = {
@@ -191,7 +195,7 @@ function present(server: ComposedServer, plan: RuntimePlan, { log, flags, onLost
 }
 
 function greetingOf(
-  { works, listeners, tokenFile }: ComposedServer,
+  { runtime, listeners, tokenFile }: ComposedServer,
   { home, config, store }: RuntimePlan,
   { onStop }: ServeFlags,
 ): Greeting {
@@ -199,13 +203,13 @@ function greetingOf(
   const usual = usualHome() === home.dir;
   return {
     ...{ version: version(), url, socket, instead, store, tokenFile, onStop },
-    ...{ agent: works.agent, workspace: works.workspace },
-    notices: process.pid === 1 ? [...works.notices, FIRST] : works.notices,
-    mode: works.isDemo ? undefined : config.mode,
-    tier: works.belay.load.tier,
+    ...{ agent: runtime.agent, workspace: runtime.workspace },
+    notices: process.pid === 1 ? [...runtime.notices, FIRST] : runtime.notices,
+    mode: runtime.isDemo ? undefined : config.mode,
+    tier: runtime.belay.load.tier,
     belay: commandName(),
     options: usual ? "" : `--home ${shellQuoted(home.dir)}`,
-    prompt: works.isDemo ? "count to 30" : "What is in this folder?",
+    prompt: runtime.isDemo ? "count to 30" : "What is in this folder?",
   };
 }
 
@@ -221,17 +225,17 @@ function usualHome(): string | undefined {
   }
 }
 
-/** The note counts only if its process holds the lock: one that was killed has left its own. */
+/** The content of server.json, if its process holds the lock: a killed server leaves its file behind. */
 function noteOfHolder(home: DataDir): ServerNote | undefined {
   const note = readServer(home);
   const holder = holderOf(home.storeFile);
   if (note === undefined || holder === undefined) return undefined;
-  // The file does not name a holder that has only begun to open it, or keeps everything in memory.
+  // The store does not name a holder that is still opening it.
   const isHolders = holder.pid === undefined ? isAlive(note.pid) : holder.pid === note.pid;
   return isHolders ? note : undefined;
 }
 
-/** Who has it already, if that is what is wrong. */
+/** If the error is a taken lock, an error that names the holder. */
 function occupied(error: unknown, home: DataDir): unknown {
   const note = noteOfHolder(home);
   if (!isLocked(error) || note === undefined) return error;
@@ -241,7 +245,7 @@ function occupied(error: unknown, home: DataDir): unknown {
   const since = dayAndTime(startedAt);
   const message = `The data directory is in use by ${who}: process ${pid}, at ${where}, since ${since}.`;
   return new ControlError("store_locked", message, {
-    hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one a home of its own: --home DIR.`,
+    hint: `Use that one: belay ps. Or end it: kill ${pid}. Or give this one its own home: --home DIR.`,
     cause: error,
   });
 }

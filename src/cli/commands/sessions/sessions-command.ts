@@ -1,4 +1,4 @@
-// `belay sessions`: the sessions there are.
+// `belay sessions`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

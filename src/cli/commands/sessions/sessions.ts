@@ -1,4 +1,4 @@
-// `belay sessions`: the sessions there are, newest first; after one of them, oldest first.
+// `belay sessions`: lists the sessions, newest first; with --after, oldest first.
 import { PAGE_ROWS_MAX } from "../../../core/limits.ts";
 import type { SessionRow } from "../../../ports/store.ts";
 import { systemClock } from "../../../system/system-clock.ts";
@@ -57,7 +57,7 @@ const DIRECTORY = { title: "DIRECTORY", widthMin: 9 } as const;
 
 function lines(sessions: readonly SessionRow[]): readonly string[] {
   const now = systemClock.now();
-  // Most houses have one workspace, and no need of a column for it.
+  // Most servers have one workspace, so that the column is usually not needed.
   const places = sessions.some(({ cwd }) => cwd !== undefined);
   const rows = sessions.map(({ id, phase, createdAt, head, title, cwd }) => [
     ...[id, phase, ageOf(createdAt, now), dayAndTime(createdAt)],

@@ -1,4 +1,4 @@
-// `belay show ID`: one run or one call.
+// `belay show`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

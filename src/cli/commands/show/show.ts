@@ -1,4 +1,4 @@
-// `belay show ID`: one run or one call, as the log has it. The answer of a run is on stdout, last, as it is.
+// `belay show ID`: prints one run or one call from the log. The answer of a run is last, unchanged.
 
 import { ControlError } from "../../../core/errors.ts";
 import { isCallId, isRunId } from "../../../core/model/ids.ts";
@@ -8,16 +8,16 @@ import { withControl } from "../../shared/connect.ts";
 import type { ConnectionOptions } from "../../shared/connection-options.ts";
 import { EXIT_OK } from "../../shared/exit-code.ts";
 import { dayAndTime } from "../../shared/format/age.ts";
-import { count, sayOutcome, sayReason } from "../../shared/format/format-outcome.ts";
+import { count, formatOutcome, formatReason } from "../../shared/format/format-outcome.ts";
 import { plainLine, plainText } from "../../shared/format/plain-text.ts";
 import { resolveId, resolveSession } from "../../shared/id-prefix.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 
-/** Of a prompt, an input or a result: enough to know which it is. `--json` has all of it. */
+/** Prompts, inputs and results are cut to this length. `--json` prints them whole. */
 const BRIEF_CHARS_MAX = 400;
 
 export interface ShowFlags extends ConnectionOptions {
-  /** The id is that of a call in this session: ours, or the model's own. */
+  /** The id is that of a call in this session: Belay's id, or the model's. */
   readonly session?: string;
   readonly json?: true;
 }
@@ -44,7 +44,7 @@ export function show(typed: string, flags: ShowFlags): Promise<number> {
 
 function runLines(view: RunView): readonly string[] {
   const { id, session, key, prompt, accepted, started, settled, usage, calls, callsOmitted, text, truncated } = view;
-  const state = view.outcome === undefined ? stateOf(view) : sayOutcome(view.outcome);
+  const state = view.outcome === undefined ? stateOf(view) : formatOutcome(view.outcome);
   return [
     `${id}  ${brief(state)}`,
     field("session", session),
@@ -63,14 +63,14 @@ function runLines(view: RunView): readonly string[] {
 function callLines(call: CallView): readonly string[] {
   const { id, session, run, tool, phase, waits, providerCallId, reason, outcome, input, result, changes } = call;
   const state =
-    outcome === undefined ? `${phase}${waits === undefined ? "" : ` for its ${waits}`}` : sayOutcome(outcome);
+    outcome === undefined ? `${phase}${waits === undefined ? "" : ` for its ${waits}`}` : formatOutcome(outcome);
   return [
     `${id}  ${brief(tool)}: ${brief(state)}`,
     field("session", session),
     field("run", run),
     ...(providerCallId === undefined ? [] : [field("model id", providerCallId)]),
     ...moments({ requested: call.requested, since: call.since, settled: call.settled }),
-    ...(reason === undefined || outcome !== undefined ? [] : [field("reason", sayReason(reason))]),
+    ...(reason === undefined || outcome !== undefined ? [] : [field("reason", formatReason(reason))]),
     field("input", JSON.stringify(input)),
     ...(result === undefined ? [] : [field("result", typeof result === "string" ? result : JSON.stringify(result))]),
     ...(changes === undefined ? [] : [field("changed", changes.join(", "))]),
@@ -78,7 +78,7 @@ function callLines(call: CallView): readonly string[] {
 }
 
 const stateOf = ({ phase, reason }: RunView): string =>
-  reason === undefined ? phase : `stopping (${sayReason(reason)})`;
+  reason === undefined ? phase : `stopping (${formatReason(reason)})`;
 
 const moments = (given: Readonly<Record<string, Moment | undefined>>): readonly string[] =>
   Object.entries(given).flatMap(([name, moment]) =>
@@ -90,9 +90,9 @@ const usageLine = ({ model, turns, inputTokens, outputTokens, estimated }: Model
   `${inputTokens} tokens in, ${outputTokens} out${estimated ? " (estimated)" : ""}`;
 
 const callLine = ({ callId, tool, outcome }: RunCall): string =>
-  `${callId} ${tool}: ${outcome.kind === "running" ? "running" : sayOutcome(outcome)}`;
+  `${callId} ${tool}: ${outcome.kind === "running" ? "running" : formatOutcome(outcome)}`;
 
 const field = (name: string, value: string): string => `  ${name.padEnd(10)}${brief(value)}`;
 const brief = (text: string): string => plainLine(text, BRIEF_CHARS_MAX);
-/** A file or a pipe gets every character; a terminal nothing that could steer it. */
+/** Sanitised for a terminal; a file or a pipe gets every character. */
 const shown = (text: string): string => (process.stdout.isTTY === true ? plainText(text) : text);

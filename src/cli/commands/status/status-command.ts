@@ -1,4 +1,4 @@
-// `belay status`: how the server and its store are.
+// `belay status`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { type ConnectionOptions, withConnectionOptions, withJson } from "../../shared/connection-options.ts";

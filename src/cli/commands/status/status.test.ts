@@ -25,7 +25,7 @@ test("status shows the store, the work and the machine, one line each", () => {
   ]);
 });
 
-test("status leaves out what is not known, and says why nothing can be recorded", () => {
+test("status leaves out unknown values, and says why nothing can be recorded", () => {
   const resources = { ...STATUS.resources, loopDelayMs: undefined, descriptors: undefined };
   const unknown = { store: undefined, retention: undefined, resources };
   const lines = statusLines({ ...STATUS, ...unknown, trouble: "store_full" }, 60_000);

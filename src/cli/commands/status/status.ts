@@ -1,4 +1,4 @@
-// `belay status`: the size of the store, running work, and what the program uses of its machine.
+// `belay status`: prints the size of the store, the running work, and the resources of the process.
 
 import type { RetentionStatus } from "../../../core/model/upkeep.ts";
 import type { Status } from "../../../ports/explanation.ts";
@@ -42,7 +42,7 @@ function retentionLine({ removedEvents, deletedSessions, trouble }: RetentionSta
   return trouble === undefined ? removed : `${removed}; removes nothing now: ${trouble}`;
 }
 
-/** In the unit in which it is a small number. */
+/** Formats a size in the largest fitting unit. */
 export function sizeOf(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let [value, unit] = [bytes, 0];

@@ -1,4 +1,4 @@
-// `belay stop-all`: stops everything that goes on.
+// `belay stop-all`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";
@@ -7,10 +7,10 @@ import type { StopAllFlags } from "./stop-all.ts";
 
 export function stopAllCommand(): Command {
   const command = new Command("stop-all")
-    .description("stops everything that goes on, in every session")
+    .description("stops all running and queued work, in every session")
     .option("--reason <text>", "why: kept in the log")
     .option("--wait [ms]", "wait for the end of all of it, by default up to 30000 ms")
-    .option("--keep-background", "what goes on in the background goes on")
+    .option("--keep-background", "keep background processes running")
     .option("-y, --yes", "do not ask first; without a terminal it never asks")
     .action((flags: StopAllFlags) => act(async () => (await import("./stop-all.ts")).runStopAll(flags)));
   return withExamples(withJson(withConnectionOptions(command)), [

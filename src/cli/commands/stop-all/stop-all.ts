@@ -1,4 +1,4 @@
-// `belay stop-all`: stops everything that goes on, in every session.
+// `belay stop-all`: stops all running and queued work, in every session.
 
 import type { CancelAllOptions, CoveredSession } from "../../../ports/control.ts";
 import type { Explanation } from "../../../ports/explanation.ts";
@@ -22,7 +22,7 @@ export interface StopAllFlags extends ConnectionOptions {
   readonly json?: true;
 }
 
-/** Asks first only where somebody can answer: from a script or another machine a stop button just works. */
+/** Asks for confirmation only at a terminal: from a script a stop must just work. */
 export function runStopAll(flags: StopAllFlags): Promise<number> {
   const waitMs = waitOf(flags.wait);
   const options: CancelAllOptions = {
@@ -33,9 +33,9 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
   return withControl(
     flags,
     async (connection) => {
-      if (!flags.yes && isAttended() && !(await isMeant(connection))) return EXIT_FOUND;
-      const asked = connection.control.cancelAll(options);
-      const covered = await spinning("stopping everything", asked, { clock: systemClock, output: process.stderr });
+      if (!flags.yes && isAttended() && !(await isConfirmed(connection))) return EXIT_FOUND;
+      const cancelled = connection.control.cancelAll(options);
+      const covered = await spinning("stopping everything", cancelled, { clock: systemClock, output: process.stderr });
       if (flags.json) print(JSON.stringify({ sessions: covered }));
       else {
         const parts = covered.flatMap(({ sessionId, receipt }) => partsOf(sessionId, receipt));
@@ -47,9 +47,9 @@ export function runStopAll(flags: StopAllFlags): Promise<number> {
   );
 }
 
-async function isMeant({ control, where }: Connection): Promise<boolean> {
+async function isConfirmed({ control, where }: Connection): Promise<boolean> {
   const live = await control.live();
-  // Nobody is bothered about nothing; the cancel is still sent, since something may begin at this moment.
+  // Without live work no confirmation is needed. The cancel is still sent, since work may start at this moment.
   if (live.length === 0) return true;
   if ((await confirm(`Stop ${summary(live)} at ${where}?`)) === "yes") return true;
   process.stderr.write("Nothing was stopped.\n");

@@ -1,4 +1,4 @@
-// `belay token`: its words.
+// `belay token`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { collected, withJson } from "../../shared/connection-options.ts";
@@ -13,7 +13,7 @@ export function tokenCommand(): Command {
     ["belay token list", "names, scopes and dates; never a secret"],
     ["belay token add ci --scope prompt --scope read --expires 30d", "prints the new token, once"],
     ["belay token add watch --scope read --tenant acme", "sees only the sessions of one tenant"],
-    ["belay token rotate ci --grace 1h", "a new secret; the old one goes on for an hour"],
+    ["belay token rotate ci --grace 1h", "a new secret; the old one stays valid for an hour"],
     ["belay token revoke ci", "ends it at once, also in a running server"],
     ["belay token show", "the token of your own command line"],
   ]);
@@ -33,7 +33,7 @@ const add = (): Command =>
       "what it may do: read, prompt, cancel, approve, admin (all of it); several with commas, or several times",
       collected,
     )
-    .option("--tenant <name>", "only sessions of this tenant; without it, the whole house")
+    .option("--tenant <name>", "only sessions of this tenant; without it, the whole server")
     .option("--expires <span>", "ends by itself: 90m, 12h, 30d")
     .action((name, flags) => act(async () => (await import("./token.ts")).addToken(name, flags)));
 
@@ -41,7 +41,7 @@ const rotate = (): Command =>
   new Command("rotate")
     .description("a new secret for the same name")
     .argument("<name>", "as `belay token list` has it")
-    .option("--grace <span>", "how long the old one goes on: 90m, 12h, 7d. Default: it ends at once")
+    .option("--grace <span>", "how long the old one stays valid: 90m, 12h, 7d. Default: it ends at once")
     .action((name, flags) => act(async () => (await import("./token.ts")).rotateToken(name, flags)));
 
 const revoke = (): Command =>

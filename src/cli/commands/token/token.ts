@@ -1,4 +1,4 @@
-// `belay token`: who may ask this home's server for what. A secret is shown once, when it is made.
+// `belay token`: manages the access tokens of a data directory's server. A secret is shown once, when it is created.
 import { ControlError } from "../../../core/errors.ts";
 import { suggest } from "../../../core/suggest.ts";
 import type { TokenInfo } from "../../../http/auth/token.ts";
@@ -12,7 +12,6 @@ import { dayAndTime } from "../../shared/format/age.ts";
 import { plainLine } from "../../shared/format/plain-text.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
 import { print } from "../../shared/terminal/terminal.ts";
-import { spanMs } from "./token-time.ts";
 
 export interface TokenFlags {
   readonly home?: string;
@@ -46,6 +45,21 @@ const row = ({ name, scopes, tenant, createdAt, lastRotatedAt, expiresAt }: Toke
   expiresAt === undefined ? "" : dayAndTime(expiresAt),
 ];
 
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Ten years: for a longer span the option can be left out. */
+const SPAN_MS_MAX = 3_650 * UNIT_MS.d;
+
+/** Parses a span of time: `30d`, `12h`, `90m`. */
+function spanMs(typed: string, option: string): number {
+  const [, number = "", unit = ""] = /^(\d{1,9})([smhd])$/.exec(typed) ?? [];
+  const ms = Number(number) * (Object.entries(UNIT_MS).find(([name]) => name === unit)?.[1] ?? 0);
+  if (ms > 0 && ms <= SPAN_MS_MAX) return ms;
+  throw new ControlError("invalid", `${option} is not "${plainLine(typed, 40)}".`, {
+    hint: "It is a number and a unit: 90m, 12h or 30d, at most 3650d.",
+  });
+}
+
 export interface AddFlags extends TokenFlags {
   readonly scope: readonly string[];
   readonly tenant?: string;
@@ -56,7 +70,7 @@ export function addToken(name: string, flags: AddFlags): number {
   const scopes = [...new Set(flags.scope.flatMap((words) => words.split(",")).map(scopeOf))];
   const { tenant, expires } = flags;
   const expiresAt = expires === undefined ? undefined : systemClock.now() + spanMs(expires, "--expires");
-  return tell(tokensOf(flags).add({ name, scopes, tenant, expiresAt }), flags);
+  return printSecret(tokensOf(flags).add({ name, scopes, tenant, expiresAt }), flags);
 }
 
 function scopeOf(word: string): TokenScope {
@@ -72,13 +86,13 @@ export interface RotateFlags extends TokenFlags {
   readonly grace?: string;
 }
 
-/** A running server takes the new one by itself, within a second. */
+/** A running server uses the new secret within a second. */
 export function rotateToken(name: string, flags: RotateFlags): number {
   const graceMs = flags.grace === undefined ? 0 : spanMs(flags.grace, "--grace");
   const made = tokensOf(flags).rotate(name, { graceMs });
-  // That of this user's command line is in its file already, and is wanted nowhere else.
+  // The command line's own token is written to its file, and needed nowhere else.
   if (name === LOCAL_TOKEN) return changed(made.info, "rotated", flags);
-  return tell(made, flags);
+  return printSecret(made, flags);
 }
 
 export function revokeToken(name: string, flags: TokenFlags): number {
@@ -88,7 +102,7 @@ export function revokeToken(name: string, flags: TokenFlags): number {
   return EXIT_OK;
 }
 
-/** Where it can be read over a shoulder or end up in a log by accident, it has to be asked for twice. */
+/** Prints the command line's own token. Without a terminal it needs --plain, so that no log gets it by accident. */
 export function showToken(flags: TokenFlags & { readonly plain?: boolean }): number {
   const home = homeOf(flags);
   const secret = readLocalToken(home.dir);
@@ -98,19 +112,19 @@ export function showToken(flags: TokenFlags & { readonly plain?: boolean }): num
     });
   }
   if (flags.plain !== true && process.stdout.isTTY !== true) {
-    throw new ControlError("invalid", "The token is not written to what is no terminal, unless you insist.", {
-      hint: `Use --plain; or read it where it is needed: "$(cat ${home.tokenFile})".`,
+    throw new ControlError("invalid", "The token is printed only on a terminal, unless you use --plain.", {
+      hint: `Use --plain, or read the file where the token is needed: "$(cat ${home.tokenFile})".`,
     });
   }
   print(secret);
   return EXIT_OK;
 }
 
-/** The secret alone on stdout, so that it can be piped to where it belongs; it is not shown again. */
-function tell({ secret, info }: MadeToken, { json }: TokenFlags): number {
+/** Prints only the secret on stdout, so that it can be piped. It is not shown again. */
+function printSecret({ secret, info }: MadeToken, { json }: TokenFlags): number {
   if (json) print(JSON.stringify({ token: info, secret }));
   else {
-    const tenant = info.tenant === undefined ? "the whole house" : `tenant ${info.tenant}`;
+    const tenant = info.tenant === undefined ? "the whole server" : `tenant ${info.tenant}`;
     process.stderr.write(`${info.name}: ${info.scopes.join(", ")}; ${tenant}. Shown once, kept nowhere:\n`);
     print(secret);
   }

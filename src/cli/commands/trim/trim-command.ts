@@ -1,4 +1,4 @@
-// `belay trim SESSION`: removes the oldest events of a session.
+// `belay trim`: its options.
 import { Command, Option } from "commander";
 import { act } from "../../shared/action.ts";
 import { withConnectionOptions, withJson } from "../../shared/connection-options.ts";

@@ -28,7 +28,7 @@ async function threeRuns() {
   return { store, id: session.id, head, begins: newest?.acceptedAt ?? 0, out: () => out };
 }
 
-test("trim keeps whole runs, and says how many events it has removed and why not more", async () => {
+test("trim keeps whole runs, and prints how many events it removed and why not more", async () => {
   const { store, id, head, begins, out } = await threeRuns();
   expect(await runTrim(id, { store, keep: "2" })).toBe(0);
   expect(out()).toBe(
@@ -50,7 +50,7 @@ test.each([
   await expect(runTrim("ses_1", { ...flags, store: "/nowhere/belay.db" })).rejects.toMatchObject(refused);
 });
 
-test("close says what was stopped, and the session accepts nothing more", async () => {
+test("close reports what was stopped, and the session accepts no more prompts", async () => {
   const { store, id, out } = await threeRuns();
   expect(await runClose(id, { store, reason: "done with it" })).toBe(0);
   expect(out()).toContain(`${id} is closed and accepts nothing more.\n`);

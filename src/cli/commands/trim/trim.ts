@@ -16,7 +16,7 @@ export interface TrimFlags extends ConnectionOptions {
 }
 
 export async function runTrim(typed: string, flags: TrimFlags): Promise<number> {
-  // Before anything is opened: a number that was mistyped is reported at once.
+  // Before connecting: a mistyped number is reported at once.
   const beforeOf = cutOf(flags);
   return withControl(flags, async ({ control }) => {
     const session = control.session(await resolveSession(control, typed));
@@ -28,7 +28,7 @@ export async function runTrim(typed: string, flags: TrimFlags): Promise<number> 
   });
 }
 
-/** The first position that is kept, by the position at which the log ends. */
+/** Computes the first position to keep from the last position of the log. */
 function cutOf({ before, keep }: TrimFlags): (head: number) => number {
   const bounds = { from: 0, to: Number.MAX_SAFE_INTEGER };
   if (before !== undefined) {

@@ -1,4 +1,4 @@
-// `belay trust`: its options and help.
+// `belay trust`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withJson } from "../../shared/connection-options.ts";

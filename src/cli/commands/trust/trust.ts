@@ -1,5 +1,5 @@
-// `belay trust`, and the question whether a configuration that was found may be used. It is asked once per path and
-// content; where it cannot be asked, the configuration is refused.
+// `belay trust`, and the question whether to use a configuration that was found. It is asked once per path and content;
+// without a terminal the configuration is refused.
 import { statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -13,7 +13,7 @@ import { dayAndTime } from "../../shared/format/age.ts";
 import { styleOf, table } from "../../shared/format/table.ts";
 import { visibleText } from "../../shared/format/visible-text.ts";
 import type { Ask } from "../../shared/terminal/held-terminal.ts";
-import { inMargin, SPOKEN } from "../../shared/terminal/margin.ts";
+import { AGENT_MARK, inMargin } from "../../shared/terminal/margin.ts";
 import { print } from "../../shared/terminal/terminal.ts";
 import { atTerminal, isInteractive } from "../../shared/terminal/terminal-prompt.ts";
 import { TrustedConfigs } from "./trusted-configs.ts";
@@ -24,7 +24,7 @@ export interface TrustFlags {
   readonly json?: true;
 }
 
-/** Without a path: what is trusted. */
+/** Trusts a configuration; without a path, lists the trusted ones. */
 export async function runTrust(typed: string | undefined, flags: TrustFlags): Promise<number> {
   const home = openDataDir({ home: flags.home, env: process.env });
   const trusted = new TrustedConfigs(home);
@@ -67,7 +67,7 @@ async function configAt(path: string): Promise<string> {
   });
 }
 
-/** `ask`: the terminal is free for a question, if this is one. */
+/** `ask`: a question may be asked at the terminal, if there is one. */
 export const trustOf =
   (home: DataDir, may: "ask" | "refuse"): Trust =>
   async (content) => {
@@ -78,14 +78,14 @@ export const trustOf =
     return "trusted";
   };
 
-/** Only keys that are pressed after the question was on the screen answer it. */
+/** Asks at the terminal. Only keys pressed after the question was on the screen answer it. */
 async function isTrusted(content: ConfigContent): Promise<boolean> {
   const terminalPrompt = atTerminal(systemClock);
   const left = new AbortController();
   const leave = (): void => left.abort();
   process.once("SIGINT", leave);
   try {
-    const typed = await terminalPrompt.ask({ ...asked(content), signal: left.signal });
+    const typed = await terminalPrompt.ask({ ...questionOf(content), signal: left.signal });
     return typed?.trim().toLowerCase() === "yes";
   } finally {
     process.removeListener("SIGINT", leave);
@@ -93,15 +93,15 @@ async function isTrusted(content: ConfigContent): Promise<boolean> {
   }
 }
 
-/** More is read in an editor. */
+/** More lines are not shown: the user can open the file. */
 const LINES_SHOWN = 40;
 
-function asked({ files, text: written }: ConfigContent): Omit<Ask, "signal"> {
+function questionOf({ files, text: written }: ConfigContent): Omit<Ask, "signal"> {
   const [path = "", ...others] = files.map((file) => visibleText(file, "escaped"));
   const lines = visibleText(written).trimEnd().split("\n");
   const rest = lines.length > LINES_SHOWN ? [`… and ${lines.length - LINES_SHOWN} more lines`] : [];
   const shown = [path, "", ...lines.slice(0, LINES_SHOWN), ...rest, ...others.map((file) => `with ${file}`)];
-  const text = (): string => inMargin(SPOKEN, shown.join("\n"), process.stderr.columns);
+  const text = (): string => inMargin(AGENT_MARK, shown.join("\n"), process.stderr.columns);
   const why = "It is not trusted yet, or has changed. It decides what runs with your rights.";
   return {
     about: () => `\nConfiguration found here\n${text()}${why}\n`,

@@ -1,5 +1,5 @@
-// The configurations that the user trusts: paths and contents, in a file of the data directory, which a contained
-// command cannot see. A content that has changed is trusted no more.
+// The configurations that the user trusts: paths and digests, in a file of the data directory, which a contained
+// command cannot see. A changed configuration is no longer trusted.
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { ConfigContent } from "../../../config/config-content.ts";
@@ -12,7 +12,7 @@ export interface TrustedConfig {
   readonly at: number;
 }
 
-/** Of all paths together, so that going back and forth between branches does not ask anew. */
+/** Old contents of a path stay trusted up to this total, so that switching between branches does not ask again. */
 const TRUSTED_MAX = 1_000;
 
 export class TrustedConfigs {
@@ -28,7 +28,7 @@ export class TrustedConfigs {
       const { trusted } = read as { readonly trusted?: unknown };
       return Array.isArray(trusted) ? trusted.filter(isTrusted) : [];
     } catch {
-      // Missing, or not ours: nothing is trusted, and the question is asked again.
+      // Missing or malformed: nothing is trusted, and the question is asked again.
       return [];
     }
   }
@@ -42,7 +42,7 @@ export class TrustedConfigs {
     this.#write([...others, { path, digest, at }].slice(-TRUSTED_MAX));
   }
 
-  /** Answers whether there was anything to remove. */
+  /** Returns whether the path was trusted. */
   remove(path: string): boolean {
     const all = this.list();
     const left = all.filter((one) => one.path !== path);

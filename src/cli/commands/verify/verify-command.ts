@@ -1,4 +1,4 @@
-// `belay verify FILE`: checks every log in a store against Belay's promises.
+// `belay verify`: its options.
 import { Command } from "commander";
 import { act } from "../../shared/action.ts";
 import { withJson } from "../../shared/connection-options.ts";

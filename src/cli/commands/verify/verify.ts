@@ -1,5 +1,5 @@
-// `belay verify FILE`: reads every log in a file and checks that Belay kept its promises. It changes nothing, and may
-// be run while a server uses the file.
+// `belay verify FILE`: checks every log in a store against Belay's guarantees. It only reads, and may be run while a
+// server uses the file.
 import { existsSync, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ControlError } from "../../../core/errors.ts";
@@ -30,15 +30,15 @@ interface Checked {
   sessions: number;
   runs: number;
   events: number;
-  /** Sessions of which retention has removed the beginning. */
+  /** Sessions whose oldest events were removed. */
   trimmed: number;
   readonly findings: SessionFinding[];
 }
 
-/** Findings that are shown to a person. `--json` has all of them. */
+/** The text report shows this many findings. `--json` has all of them. */
 const SHOWN_MAX = 20;
 
-/** What a file holds, and what is wrong with it. */
+/** Counts the content of a file, and checks it. */
 export function checkFile(file: string): Readonly<Checked> {
   requireFile(file);
   return check(file);
@@ -61,7 +61,7 @@ function requireFile(file: string): void {
   });
 }
 
-/** A file at rest is read without a trace. If a server opens it meanwhile, what was read may be torn: read again. */
+/** Reads a file that no program has open without creating files. If a server opens it meanwhile, reads it again. */
 function check(file: string): Checked {
   try {
     requireOurs(file, MIGRATIONS);
@@ -75,10 +75,10 @@ function check(file: string): Checked {
 
 const UNREADABLE = "Check that you may read the file, and, while a server has it open, the folder it is in.";
 
-/** Whoever has a store open keeps its write-ahead log beside it. */
+/** A program that has a store open keeps its write-ahead log beside it. */
 const inUse = (file: string): boolean => existsSync(`${file}-wal`);
 
-/** Tells SQLite that nobody writes, so that it puts nothing beside the file and needs no right to. */
+/** Opens the file as immutable, so that SQLite creates no files beside it and needs no write permission. */
 function atRest(file: string): string {
   const url = pathToFileURL(file);
   url.searchParams.set("immutable", "1");
@@ -113,7 +113,7 @@ function checkSession(session: SessionId, read: Read, checked: Checked): void {
   checked.findings.push(...findings.map((finding) => ({ session, ...finding })));
 }
 
-/** The log from its kept beginning, a page at a time: a large log is never in memory as a whole. */
+/** The kept events of a log, a page at a time: a large log is never in memory as a whole. */
 function* eventsIn(session: SessionId, read: Read): Generator<Recorded, void> {
   let after = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-// `belay version`: which Belay this is.
+// `belay version`: prints the version.
 import { Command } from "commander";
 import { version } from "../../../system/version.ts";
 import { act } from "../../shared/action.ts";

@@ -10,10 +10,10 @@ test.each([
   [47 * 3_600_000, "47h"],
   [48 * 3_600_000, "2d"],
   [-5_000, "0s"],
-])("%i ms ago is %s", (ms, said) => {
-  expect(ageOf(1_000_000_000 - ms, 1_000_000_000)).toBe(said);
+])("%i ms ago is %s", (ms, text) => {
+  expect(ageOf(1_000_000_000 - ms, 1_000_000_000)).toBe(text);
 });
 
-test("what nobody knows is not said", () => {
+test("an unknown time has an empty age", () => {
   expect(ageOf(undefined, 1)).toBe("");
 });

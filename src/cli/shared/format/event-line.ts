@@ -1,14 +1,14 @@
-// One fact of a log as one line for people: where it stands, when it was, what it is, and what tells it from others.
+// Formats an event of a log as one line for people: sequence number, time, type, and its most telling details.
 import type { CancelReason } from "../../../core/model/cancel.ts";
 import type { Recorded } from "../../../core/model/event.ts";
 import { titleOf } from "../../../core/model/process.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { timeOfDay } from "./age.ts";
-import { sayExit, sayOutcome, sayReason } from "./format-outcome.ts";
-import { sayEnding } from "./format-receipt.ts";
+import { formatExit, formatOutcome, formatReason } from "./format-outcome.ts";
+import { formatEnding } from "./format-receipt.ts";
 import { plainLine } from "./plain-text.ts";
 
-/** Of an input, a result or a text: enough to know which it is. */
+/** Inputs, results and texts are cut to this length. */
 const DETAIL_CHARS_MAX = 160;
 const SEQ_WIDTH = 5;
 const TYPE_WIDTH = 24;
@@ -24,9 +24,9 @@ function detail(event: Recorded): string {
     case "session.created":
       return event.title ?? "";
     case "session.cancel_requested":
-      return `${event.covers.join(" ")} (${sayReason(event.reason)})`;
+      return `${event.covers.join(" ")} (${formatReason(event.reason)})`;
     case "session.closed":
-      return sayReason(event.reason);
+      return formatReason(event.reason);
     case "session.mode_set":
       return event.by === undefined ? event.mode : `${event.mode} (by ${event.by})`;
     case "session.compacted":
@@ -49,25 +49,25 @@ function ofRun(event: Extract<Recorded, { readonly runId: string }>): string {
     case "run.taken":
       return `${event.runId} into ${event.into}`;
     case "run.settled":
-      return `${event.runId} ${sayOutcome(event.outcome)}`;
+      return `${event.runId} ${formatOutcome(event.outcome)}`;
     case "turn.requested":
       return event.turnId;
     case "turn.extended":
       return event.text;
     case "turn.settled":
-      return `${event.turnId} ${sayOutcome(event.outcome)}`;
+      return `${event.turnId} ${formatOutcome(event.outcome)}`;
     case "call.requested":
       return `${event.callId} ${event.name} ${brief(event.input)}`;
     case "call.settled":
       return [
         event.callId,
-        sayOutcome(event.outcome),
+        formatOutcome(event.outcome),
         ...(event.result === undefined ? [] : [brief(event.result)]),
       ].join(" ");
     case "question.asked":
       return `${event.questionId} ${event.about.kind === "approval" ? event.about.name : event.about.text}`;
     case "question.settled":
-      return `${event.questionId} ${sayEnding(event.ending)}`;
+      return `${event.questionId} ${formatEnding(event.ending)}`;
     case "run.cancel_requested":
       return stopped(event.runId, event.reason);
     case "call.cancel_requested":
@@ -86,11 +86,11 @@ function ofProcess(event: Extract<Recorded, { readonly type: `process.${string}`
     case "process.cancel_requested":
       return stopped(event.processId, event.reason);
     case "process.settled":
-      return `${event.processId} ${sayOutcome(event.outcome)}${sayExit(event.exit)}`;
+      return `${event.processId} ${formatOutcome(event.outcome)}${formatExit(event.exit)}`;
     default:
       return event.processId;
   }
 }
 
-const stopped = (id: string, reason: CancelReason): string => `${id} (${sayReason(reason)})`;
+const stopped = (id: string, reason: CancelReason): string => `${id} (${formatReason(reason)})`;
 const brief = (data: Json): string => (typeof data === "string" ? data : JSON.stringify(data));

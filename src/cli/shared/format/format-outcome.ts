@@ -1,8 +1,8 @@
-// Receipts, outcomes and reasons as a person would say them.
+// Formats receipts, outcomes and reasons for people.
 import type { CancelReason, CancelReceipt, Failure, Outcome, SessionReceipt } from "../../../core/model/cancel.ts";
 import type { Exit } from "../../../core/model/event.ts";
 
-export function sayReceipt(receipt: CancelReceipt): string {
+export function formatReceipt(receipt: CancelReceipt): string {
   switch (receipt.kind) {
     case "withdrawn":
       return "withdrawn: it had not begun, and never will";
@@ -11,13 +11,13 @@ export function sayReceipt(receipt: CancelReceipt): string {
         ? `stopping: recorded at position ${receipt.since} of the log; this request was the first`
         : `stopping: it was already being stopped, since position ${receipt.since}; the first reason is kept`;
     case "settled":
-      return `settled: too late, it had already ended: ${sayOutcome(receipt.outcome)}`;
+      return `settled: too late, it had already ended: ${formatOutcome(receipt.outcome)}`;
     case "unknown":
       return "unknown: there is nothing of that name";
   }
 }
 
-export function saySessionReceipt(receipt: SessionReceipt): string {
+export function formatSessionReceipt(receipt: SessionReceipt): string {
   switch (receipt.kind) {
     case "idle":
       return "idle: nothing was going on, so nothing was changed";
@@ -26,7 +26,7 @@ export function saySessionReceipt(receipt: SessionReceipt): string {
     case "withdrawn":
       return `withdrawn: ${count(receipt.runs.length, "run")} had not begun, and never will`;
     case "stopping":
-      return `stopping: it covers ${covered(receipt)}, each with a receipt of its own`;
+      return `stopping: it covers ${covered(receipt)}, each with its own receipt`;
   }
 }
 
@@ -36,20 +36,20 @@ function covered({ runs, processes = [] }: SessionReceipt & { readonly processes
   return runs.length === 0 ? background : `${count(runs.length, "run")} and ${background}`;
 }
 
-export function sayOutcome(outcome: Outcome): string {
+export function formatOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case "completed":
       return outcome.into === undefined ? "completed" : "completed: its words were taken into the live run";
     case "failed":
       return `failed: ${outcome.message}`;
     case "cancelled":
-      return `cancelled (${sayReason(outcome.reason)})${sayDetails(outcome)}`;
+      return `cancelled (${formatReason(outcome.reason)})${formatDetails(outcome)}`;
     case "lost":
-      return "lost: its worker vanished, and nobody knows what it did";
+      return "lost: its worker vanished, and what it did is unknown";
   }
 }
 
-export function sayReason(reason: CancelReason): string {
+export function formatReason(reason: CancelReason): string {
   switch (reason.kind) {
     case "user":
       return reason.note ?? "asked for";
@@ -68,24 +68,24 @@ export function sayReason(reason: CancelReason): string {
   }
 }
 
-/** By its code, or by the signal that ended it. */
-export function sayExit(exit: Exit | undefined): string {
+/** The exit code, or the signal that ended the process. */
+export function formatExit(exit: Exit | undefined): string {
   if (exit?.signal !== undefined) return `, by ${exit.signal}`;
   return exit?.code === undefined ? "" : `, with exit code ${exit.code}`;
 }
 
-function sayAbandoned(names: readonly string[] | undefined): string {
+function formatAbandoned(names: readonly string[] | undefined): string {
   return names === undefined ? "" : `; did not stop in time and was given up: ${names.join(", ")}`;
 }
 
-const sayError = (error: Failure | undefined): string =>
+const formatError = (error: Failure | undefined): string =>
   error === undefined ? "" : `; failed while it was being stopped: ${error.message}`;
 
 /** "1 run", "2 runs". */
 export const count = (many: number, noun: string, nouns = `${noun}s`): string => `${many} ${many === 1 ? noun : nouns}`;
 
-const sayDying = (dying: readonly string[] | undefined): string =>
+const formatDying = (dying: readonly string[] | undefined): string =>
   dying === undefined ? "" : `; still being killed: ${dying.join(", ")}`;
 
-const sayDetails = ({ abandoned, dying, error }: Extract<Outcome, { kind: "cancelled" }>): string =>
-  `${sayAbandoned(abandoned)}${sayDying(dying)}${sayError(error)}`;
+const formatDetails = ({ abandoned, dying, error }: Extract<Outcome, { kind: "cancelled" }>): string =>
+  `${formatAbandoned(abandoned)}${formatDying(dying)}${formatError(error)}`;

@@ -1,16 +1,16 @@
-// Receipts of a remote control as lines for people: what was covered, and what waiting for it brought.
+// Formats the receipts of a command as lines for people: what it covered, and the outcomes that it waited for.
 
 import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
 import type { QueueReceipt } from "../../../core/model/command.ts";
 import type { AnswerReceipt, QuestionOutcome } from "../../../core/model/question.ts";
 import type { AwaitedOutcome } from "../../../ports/control.ts";
 import { EXIT_CODE, EXIT_OK } from "../exit-code.ts";
-import { sayOutcome, sayReason, sayReceipt, saySessionReceipt } from "./format-outcome.ts";
+import { formatOutcome, formatReason, formatReceipt, formatSessionReceipt } from "./format-outcome.ts";
 import { plainLine } from "./plain-text.ts";
 
-/** Notes of people and words of models are in it. */
-const WORDS_CHARS_MAX = 400;
-const harmless = (text: string): string => plainLine(text, WORDS_CHARS_MAX);
+/** Receipts contain notes of users and text of models, which are cut to this length. */
+const TEXT_CHARS_MAX = 400;
+const harmless = (text: string): string => plainLine(text, TEXT_CHARS_MAX);
 
 /** One line for the target and, for a session, one for everything it covers. */
 export function receiptLines(
@@ -18,23 +18,23 @@ export function receiptLines(
   receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome),
 ): readonly string[] {
   if (!("runs" in receipt)) {
-    const named = receipt.tool === undefined ? target : `${target} ${plainLine(receipt.tool, WORDS_CHARS_MAX)}`;
-    return [`${named}  ${harmless(sayReceipt(receipt))}`, ...waitedLines(target, receipt)];
+    const named = receipt.tool === undefined ? target : `${target} ${plainLine(receipt.tool, TEXT_CHARS_MAX)}`;
+    return [`${named}  ${harmless(formatReceipt(receipt))}`, ...waitedLines(target, receipt)];
   }
   const covered = partsOf(target, receipt);
   return [
-    `${target}  ${saySessionReceipt(receipt)}`,
-    ...covered.flatMap(({ id, receipt: one }) => [`  ${id}  ${harmless(sayReceipt(one))}`, ...waitedLines(id, one)]),
+    `${target}  ${formatSessionReceipt(receipt)}`,
+    ...covered.flatMap(({ id, receipt: one }) => [`  ${id}  ${harmless(formatReceipt(one))}`, ...waitedLines(id, one)]),
   ];
 }
 
-/** One thing that was to be stopped. Also a receipt of something covered may tell how it ended. */
+/** One run, call or process that was to be stopped. Its receipt may include its outcome. */
 export interface StopPart {
   readonly id: string;
   readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
-/** What a session's receipt covers; any other is about one thing. */
+/** The parts that a session's receipt covers; any other receipt has one part. */
 export function partsOf(
   target: string,
   receipt: SessionReceipt | (CancelReceipt & AwaitedOutcome),
@@ -49,15 +49,15 @@ export function partsOf(
 
 function waitedLines(id: string, { ended }: AwaitedOutcome): readonly string[] {
   if (ended === undefined) return [];
-  if (ended.kind === "settled") return [`    ended: ${harmless(sayOutcome(ended.outcome))}`];
+  if (ended.kind === "settled") return [`    ended: ${harmless(formatOutcome(ended.outcome))}`];
   return [`    not ended within ${ended.waitMs} ms; it is still being stopped: belay follow ${id}`];
 }
 
-/** 3 if there was nothing of that name. Too late is in order: it has ended, and the receipt says how. */
+/** 3 for an unknown id. A cancel that came too late is a success: the receipt has the outcome. */
 export const receiptExit = ({ kind }: SessionReceipt | CancelReceipt): number =>
   kind === "unknown" ? EXIT_CODE.not_found : EXIT_OK;
 
-export function sayQueueReceipt(receipt: QueueReceipt): string {
+export function formatQueueReceipt(receipt: QueueReceipt): string {
   switch (receipt.kind) {
     case "changed":
       return `changed: recorded at position ${receipt.seq} of the log`;
@@ -77,12 +77,12 @@ export function queueExit({ kind }: QueueReceipt): number {
   return kind === "unknown" ? EXIT_CODE.not_found : EXIT_OK;
 }
 
-export function sayAnswerReceipt(receipt: AnswerReceipt): string {
+export function formatAnswerReceipt(receipt: AnswerReceipt): string {
   switch (receipt.kind) {
     case "recorded":
-      return "recorded: your answer is in the log, and what waited for it goes on";
+      return "recorded: your answer is in the log, and the run continues";
     case "settled":
-      return `settled: too late, it had ended: ${sayEnding(receipt.ending)}`;
+      return `settled: too late, it had ended: ${formatEnding(receipt.ending)}`;
     case "refused":
       return harmless(`refused: ${receipt.message}`);
     case "unknown":
@@ -90,13 +90,13 @@ export function sayAnswerReceipt(receipt: AnswerReceipt): string {
   }
 }
 
-/** Who came too late has not had a say, and a script should know. */
+/** An answer that came too late had no effect: a failure, so that a script notices. */
 export function answerExit({ kind }: AnswerReceipt): number {
   if (kind === "settled" || kind === "refused") return EXIT_CODE.conflict;
   return kind === "unknown" ? EXIT_CODE.not_found : EXIT_OK;
 }
 
-export function sayEnding(ending: QuestionOutcome): string {
+export function formatEnding(ending: QuestionOutcome): string {
   switch (ending.kind) {
     case "allowed":
       return `allowed${by(ending.by)}${ending.remember === "session" ? ", for the whole session" : ""}`;
@@ -105,9 +105,9 @@ export function sayEnding(ending: QuestionOutcome): string {
     case "answered":
       return harmless(`answered${by(ending.by)}: ${JSON.stringify(ending.value)}`);
     case "expired":
-      return `nobody answered within ${ending.limitMs} ms`;
+      return `no answer within ${ending.limitMs} ms`;
     case "withdrawn":
-      return harmless(`taken back (${sayReason(ending.reason)})`);
+      return harmless(`withdrawn (${formatReason(ending.reason)})`);
   }
 }
 

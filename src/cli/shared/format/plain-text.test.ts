@@ -17,12 +17,12 @@ test.each([
   expect(plainText(text)).toBe(plain);
 });
 
-test("half a sequence cannot be made whole by what follows it", () => {
+test("a split escape sequence cannot be completed by the next piece", () => {
   const halves = [`a${ESC}`, "[31mb"].map(plainText).join("");
   expect(halves).not.toContain(ESC);
 });
 
-test("words of others stay on one line, and are cut", () => {
+test("plainLine() keeps text on one line and cuts it", () => {
   expect(plainLine("one\n  belay   run completed\r\n")).toBe("one belay run completed");
   expect(plainLine("x".repeat(50), 10)).toBe(`${"x".repeat(10)}…`);
 });

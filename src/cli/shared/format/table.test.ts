@@ -5,7 +5,7 @@ const PLAIN: Style = { width: undefined, colour: "without" };
 const COLUMNS = [{ title: "ID" }, { title: "TITLE", widthMin: 6 }, { title: "PHASE" }] as const;
 
 describe("a table", () => {
-  test("stands in columns, without tabs, and nothing is cut where nobody gives a width", () => {
+  test("is aligned in columns without tabs, and no cell is cut if no width is given", () => {
     const lines = table(
       COLUMNS,
       [
@@ -20,24 +20,24 @@ describe("a table", () => {
     expect(lines.join("")).not.toContain("\t");
   });
 
-  test("on a terminal it fits the width: what may shrink does, ids do not", () => {
+  test("fits the width of a terminal: columns with a minimum shrink, ids do not", () => {
     const lines = table(COLUMNS, [["ses_1234567890", "a title that is long", "open"]], { ...PLAIN, width: 32 });
     expect(lines[1]).toBe("ses_1234567890  a title …  open");
     for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(32);
   });
 
-  test("where nothing may shrink any more, the whole line is cut", () => {
+  test("cuts the whole line if no column can shrink further", () => {
     const lines = table(COLUMNS, [["ses_1234567890", "a title", "open"]], { ...PLAIN, width: 12 });
     expect(lines[1]).toBe("ses_1234567…");
   });
 
-  test("words of others cannot make lines, colours or titles of their own", () => {
+  test("sanitises cells: no line breaks, colours or window titles", () => {
     const lines = table(COLUMNS, [["ses_1", "one\ntwo\u001b]0;evil\u0007\u202e\u001b[31m", "open"]], PLAIN);
     expect(lines).toHaveLength(2);
     expect(lines[1]).toBe("ses_1  one two  open");
   });
 
-  test("only the heading is bold, and only in colour", () => {
+  test("has a bold heading, if colour is on", () => {
     const lines = table(COLUMNS, [["ses_1", "t", "open"]], { width: 80, colour: "with" });
     expect(lines[0]?.startsWith("\u001b[1mID")).toBe(true);
     expect(lines[0]?.endsWith("PHASE\u001b[22m")).toBe(true);

@@ -1,35 +1,35 @@
-// Rows of cells as lines that stand under each other. On a terminal they fit its width; elsewhere nothing is cut.
+// Formats rows of cells in aligned columns. On a terminal they fit its width; elsewhere no cell is cut.
 import { styleText } from "node:util";
 import { plainLine } from "./plain-text.ts";
 
 export interface Column {
   readonly title: string;
-  /** The narrowest it may become. Without it, it is never cut: an id that was cut is no id. */
+  /** The smallest width. A column without one is never cut: an id must stay complete. */
   readonly widthMin?: number;
 }
 
 export interface Style {
-  /** Undefined: as wide as it is. */
+  /** Undefined: unlimited. */
   readonly width: number | undefined;
   readonly colour: "with" | "without";
 }
 
 const BETWEEN = "  ";
 
-/** Where nobody says how wide they are. */
+/** The width of a terminal that does not report one. */
 const COLUMNS = 80;
 
-/** How a table looks on this output. */
+/** The width and the colour of tables on this output. */
 export function styleOf(output: NodeJS.WriteStream): Style {
   const terminal = output.isTTY === true;
-  // A terminal that does not know its width says that it has none.
+  // A terminal that does not know its width reports 0.
   return { width: terminal ? output.columns || COLUMNS : undefined, colour: coloured(output) };
 }
 
 export const coloured = (output: NodeJS.WriteStream): "with" | "without" =>
   output.isTTY === true && process.env.TERM !== "dumb" && !process.env.NO_COLOR ? "with" : "without";
 
-/** A heading and a line for each row. Cells are words of others, so they are made harmless; an empty one is a dash. */
+/** A heading and a line for each row. Cells are sanitised, since they may contain model text; empty ones are `-`. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], style: Style): string[] {
   const cells = rows.map((row) => columns.map((_, at) => plainLine(row[at] ?? "") || "-"));
   const widths = fitted(columns, widest(columns, cells), style.width);
@@ -39,7 +39,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
       .join(BETWEEN);
   const whole = (text: string): string => (style.width === undefined ? text : clip(text, style.width));
   const heading = whole(line(columns.map(({ title }) => title)));
-  // The stream is ours to judge: what is printed may be kept until later.
+  // The caller has checked the stream: the line may be printed later.
   const titles = style.colour === "with" ? styleText("bold", heading, { validateStream: false }) : heading;
   return [titles, ...cells.map((row) => whole(line(row)))];
 }
@@ -47,7 +47,7 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
 const widest = (columns: readonly Column[], cells: readonly (readonly string[])[]): number[] =>
   columns.map(({ title }, at) => Math.max(displayWidth(title), ...cells.map((row) => displayWidth(row[at] ?? ""))));
 
-/** Takes from the widest of those that may shrink, until all of it fits or none may shrink any more. */
+/** Shrinks the widest shrinkable column, step by step, until the row fits or no column can shrink. */
 function fitted(columns: readonly Column[], widths: number[], width: number | undefined): readonly number[] {
   if (width === undefined) return widths;
   let over = widths.reduce((sum, one) => sum + one, 0) + BETWEEN.length * (widths.length - 1) - width;
@@ -66,7 +66,7 @@ function fitted(columns: readonly Column[], widths: number[], width: number | un
 
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - displayWidth(text)));
 
-/** As much of a text as this many columns of a terminal hold. What is left out leaves `…`. */
+/** Cuts a text to this many columns of a terminal; a cut ends with `…`. */
 export function clip(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = "";
@@ -79,7 +79,7 @@ export function clip(text: string, width: number): string {
   return width < 1 ? "" : `${kept}…`;
 }
 
-/** Columns a text takes on a terminal: most of Chinese, Japanese and Korean, and most pictures, take two. */
+/** The number of terminal columns of a text: most Chinese, Japanese and Korean characters and most emoji take two. */
 export function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;

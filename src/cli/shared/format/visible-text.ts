@@ -1,8 +1,8 @@
-// The exact text, with everything in it that an eye would miss: for whoever decides by what they read.
+// Shows exact text with its invisible characters escaped, for a user who approves what they read.
 
 /**
- * What is invisible, turns the direction of a line, joins or hides: control and format characters, separators that
- * are no plain space, fillers, selectors of variants, private and unassigned ones, and halves of pairs.
+ * Characters that are invisible or change how others are shown: control and format characters, separators other than
+ * a plain space, fillers, variation selectors, private-use and unassigned characters, and lone surrogates.
  */
 const HIDDEN = new RegExp(
   [
@@ -12,10 +12,10 @@ const HIDDEN = new RegExp(
   "gu",
 );
 
-/** Marks that are put onto the character before them; on nothing, or piled up, they hide. */
+/** Combining marks that have no base character, or are stacked. */
 const MARKS = /(?<=^|[\s"\p{Mn}\p{Me}])[\p{Mn}\p{Me}]/gu;
 
-/** The same text with each of them as `\u{…}`. Nothing is dropped; the ends of lines can be kept as they are. */
+/** The text with each of these characters as `\u{…}`. No character is dropped; newlines can be kept. */
 export function visibleText(text: string, lines: "kept" | "escaped" = "kept"): string {
   return text
     .replaceAll(HIDDEN, (found) => (lines === "kept" && found === "\n" ? found : escaped(found)))

@@ -1,8 +1,8 @@
-// The host of a data directory for as long as its program has work: of an editor, a bridge, or a run without a server.
+// Makes this program the host of a data directory: for an editor, a bridge, or a run without a server.
 //
 // Invariants
 // 1. One host at a time: the program that holds the lock of the store.
-// 2. What was opened is closed, also if what comes after it could not be.
+// 2. What was opened is closed, even if a later step of opening fails.
 import { ControlError } from "../../../core/errors.ts";
 import { SHUTDOWN_MS } from "../../../core/limits.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
@@ -13,35 +13,35 @@ import { version } from "../../../system/version.ts";
 import type { Log } from "../../../telemetry/log.ts";
 import type { ComposedServer } from "./compose-server.ts";
 
-/** Connections of editors share one name, and each follows all of its sessions. */
-export const CROWD = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
+/** Limits of a host: connections of editors share one token name, and each follows all of its sessions. */
+export const HOST_LIMITS = { streamsPerToken: 4_096, changesPerSecond: 200 } as const;
 
 export interface HostOptions {
   readonly home: DataDir;
-  /** A digest of the agent that is wanted. */
-  readonly mark: string;
+  /** A digest of the options of the requested agent. */
+  readonly agentDigest: string;
   readonly kind: HostKind;
-  /** `any`: a host with another agent will do, because none was asked for. `none`: only this program. */
+  /** `any`: a host with another agent is accepted, because no agent was requested. `none`: only this program. */
   readonly joins?: "any" | "none";
-  /** Opens the house in this very program. */
+  /** Composes the server in this program. */
   readonly open: () => Promise<OpenedServer>;
   readonly log: Pick<Log, "info" | "warn" | "error">;
   readonly clock: Clock;
 }
 
 export interface OpenedServer {
-  readonly house: ComposedServer;
-  /** Where everything is kept. */
+  readonly server: ComposedServer;
+  /** The store file, or `:memory:`. */
   readonly store: string;
 }
 
-/** The house, as long as this program is its host. */
+/** The server, while this program is the host. */
 export interface Hosted {
-  readonly house: ComposedServer;
+  readonly server: ComposedServer;
   readonly announcement: Announcement;
 }
 
-/** Opens the house here, unless somebody has it: then the answer says who. */
+/** Opens the server in this program. Returns the error that names the holder if another program has the store. */
 export async function host(options: HostOptions): Promise<Hosted | ControlError> {
   try {
     return await announced(await options.open(), options);
@@ -51,25 +51,28 @@ export async function host(options: HostOptions): Promise<Hosted | ControlError>
   }
 }
 
-/** With the note by which it is found; or, if that cannot be written, closed again. */
+/** Announces the server in `server.json`; closes it if that fails. */
 async function announced(opened: OpenedServer, options: HostOptions): Promise<Hosted> {
-  const { house } = opened;
+  const { server } = opened;
   try {
-    return { house, announcement: found(opened, options) };
+    return { server, announcement: announceServer(opened, options) };
   } catch (error) {
-    await house.close({ mode: "park", limitMs: 0 });
+    await server.close({ mode: "park", limitMs: 0 });
     throw error;
   }
 }
 
-function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }: HostOptions): Announcement {
-  const { listeners, lock } = house;
+function announceServer(
+  { server, store }: OpenedServer,
+  { home, agentDigest, kind, clock, log }: HostOptions,
+): Announcement {
+  const { listeners, lock } = server;
   const note = {
     ...{ pid: process.pid, socket: listeners.socket, startedAt: clock.now(), version: version(), store },
-    ...{ host: kind, agent: mark },
+    ...{ host: kind, agent: agentDigest },
   };
-  // That the directory is another program's was reported before.
-  const onLost = (): void => void house.close({ mode: "park", limitMs: SHUTDOWN_MS }).catch(() => {});
+  // The announcement has already logged that another program has the directory.
+  const onLost = (): void => void server.close({ mode: "park", limitMs: SHUTDOWN_MS }).catch(() => {});
   return announce({
     home,
     note,
@@ -81,17 +84,17 @@ function found({ house, store }: OpenedServer, { home, mark, kind, clock, log }:
   });
 }
 
-/** Not to be found first: whoever comes now waits for the lock, and takes up what is set down here. */
+/** Hides the server, then closes it: a program that connects from now on waits for the lock, and resumes the runs. */
 export async function leave(hosted: Hosted, end: HostEnd, log: HostOptions["log"]): Promise<readonly SessionId[]> {
-  const { house, announcement } = hosted;
+  const { server, announcement } = hosted;
   announcement.hide();
   try {
-    const unfinished = await house.close(end);
+    const unfinished = await server.close(end);
     if (unfinished.length > 0)
-      log.warn("some had not come to rest in time; the next one recovers them", { unfinished });
+      log.warn("some sessions did not come to rest in time; the next host recovers them", { unfinished });
     return unfinished;
   } catch (error) {
-    log.error("the store was not closed in order", { error });
+    log.error("closing the store failed", { error });
     return [];
   } finally {
     announcement.close();
@@ -106,5 +109,5 @@ const NAMES: Readonly<Record<string, string>> = {
   bridge: "a `belay bridge`",
 } satisfies Record<HostKind, string>;
 
-/** For messages. A note may be of a newer version, with a kind that is not known here. */
+/** The name of a host for messages. A newer version may have written a kind that is unknown here. */
 export const hostName = (kind: HostKind): string => NAMES[kind] ?? "a program of Belay";

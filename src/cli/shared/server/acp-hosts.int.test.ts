@@ -32,28 +32,28 @@ async function openHere(home: DataDir): Promise<OpenedServer> {
     flags: { agent: AGENT, config: false },
     server: { socket: socketOf(home) },
   });
-  const house = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
-  return { house, store: plan.store };
+  const server = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
+  return { server, store: plan.store };
 }
 
 const LIMIT_MS = 2_000;
 
-async function editor(home: DataDir, wish: Partial<HostOptions> = {}): Promise<AcpHosts> {
-  const open = (): Promise<OpenedServer> => openHere(home);
-  const house = await AcpHosts.open({ home, mark: "an agent", kind: "editor", open, log, clock: systemClock, ...wish });
-  onTestFinished(async () => void (await house.close(LIMIT_MS)));
-  return house;
+async function editor(home: DataDir, options: Partial<HostOptions> = {}): Promise<AcpHosts> {
+  const defaults = { agentDigest: "an agent", kind: "editor", log, clock: systemClock } as const;
+  const hosts = await AcpHosts.open({ home, ...defaults, open: () => openHere(home), ...options });
+  onTestFinished(async () => void (await hosts.close(LIMIT_MS)));
+  return hosts;
 }
 
-/** A run that has said something, and is done when it is taken up again. */
-async function begun(house: AcpHosts): Promise<RunControl> {
-  const session = await house.control.createSession();
+/** A run that has sent a delta, and completes when the next host resumes it. */
+async function begun(hosts: AcpHosts): Promise<RunControl> {
+  const session = await hosts.control.createSession();
   const run = session.prompt("resume");
   for await (const event of run) if (event.type === "delta") break;
   return run;
 }
 
-/** Time passes as soon as it is waited for. `onPause` is called at each wait. */
+/** A clock that advances by itself for each timer. `onPause` is called before each advance. */
 function passingClock(onPause: (elapsedMs: number) => unknown = () => {}) {
   const clock = manualClock();
   const after: Clock["after"] = (ms, call) => {
@@ -65,8 +65,8 @@ function passingClock(onPause: (elapsedMs: number) => unknown = () => {}) {
   return { clock, passing: { now: () => clock.now(), elapsed: () => clock.elapsed(), after } };
 }
 
-describe("the house of the editors of a home", { timeout: 30_000 }, () => {
-  test("the first opens it and is found by a note; the second is its guest", async () => {
+describe("the host of the editors of a data directory", { timeout: 30_000 }, () => {
+  test("the first editor becomes the host and writes server.json; the second connects to it", async () => {
     const home = emptyHome();
     const first = await editor(home);
     const second = await editor(home);
@@ -82,7 +82,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     expect(await first.control.session(session.id).row()).toMatchObject({ title: "of the second" });
   });
 
-  test("two that come at the same moment: one opens it, the other is a guest", async () => {
+  test("of two that start at the same time one becomes the host, and the other connects to it", async () => {
     const home = emptyHome();
     const both = await Promise.all([editor(home), editor(home)]);
     expect(both.filter(({ hosts }) => hosts)).toHaveLength(1);
@@ -91,48 +91,48 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     expect((await other.control.session(session.id).row()).id).toBe(session.id);
   });
 
-  test("G25: the host leaves, a guest goes on with the run it has begun, and is told the outcome once", async () => {
+  test("G25: when the host exits, a client becomes the host, resumes its run and gets the outcome once", async () => {
     const home = emptyHome();
     const host = await editor(home);
-    const guest = await editor(home);
-    const run = await begun(guest);
+    const client = await editor(home);
+    const run = await begun(client);
     await host.close(LIMIT_MS);
     expect(await run.outcome).toMatchObject({ kind: "completed" });
-    expect(guest.hosts).toBe(true);
+    expect(client.hosts).toBe(true);
     expect(await run.text()).toContain("taken up again");
   });
 
-  test("G26: the host leaves two guests: one is the next host, and both hear of their runs", {
+  test("G26: when the host exits, exactly one of two clients becomes the host, and both get their outcomes", {
     meta: { id: "G26/next-editor-becomes-host" },
   }, async () => {
     const home = emptyHome();
     const host = await editor(home);
-    const guests = [await editor(home), await editor(home)];
-    const runs = await Promise.all(guests.map(begun));
+    const clients = [await editor(home), await editor(home)];
+    const runs = await Promise.all(clients.map(begun));
     await host.close(LIMIT_MS);
     const outcomes = await Promise.all(runs.map(({ outcome }) => outcome));
     expect(outcomes).toMatchObject([{ kind: "completed" }, { kind: "completed" }]);
-    expect(guests.filter(({ hosts }) => hosts)).toHaveLength(1);
-    // And the next one after that.
-    const [left = host] = guests.filter(({ hosts }) => hosts);
-    const [last = host] = guests.filter((one) => one !== left);
+    expect(clients.filter(({ hosts }) => hosts)).toHaveLength(1);
+    // The same for the next change of hosts.
+    const [left = host] = clients.filter(({ hosts }) => hosts);
+    const [last = host] = clients.filter((one) => one !== left);
     const run = await begun(last);
     await left.close(LIMIT_MS);
     expect(await run.outcome).toMatchObject({ kind: "completed" });
     expect(last.hosts).toBe(true);
   });
 
-  test("G1: a prompt that a guest sends while nobody does the work is carried out by the next host", async () => {
+  test("G1: the next host carries out a prompt that a client sent while there was no host", async () => {
     const home = emptyHome();
     const host = await editor(home);
     const opened = Promise.withResolvers<void>();
-    const guest = await editor(home, {
+    const client = await editor(home, {
       open: async () => {
         await opened.promise;
         return openHere(home);
       },
     });
-    const session = await guest.control.createSession();
+    const session = await client.control.createSession();
     await host.close(LIMIT_MS);
     const run = session.prompt("say hello");
     opened.resolve();
@@ -140,15 +140,15 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     expect(await run.text()).toBe("hello");
   });
 
-  test("a host that leaves gives windows that are closed with it a moment to cancel what they have begun", async () => {
+  test("a closing host lingers so that windows that close with it can cancel their runs", async () => {
     const home = emptyHome();
     const clock = manualClock();
     const host = await editor(home, { clock });
-    const guest = await editor(home);
-    const run = await begun(guest);
+    const client = await editor(home);
+    const run = await begun(client);
     const left = host.close(LIMIT_MS);
     await settled();
-    // Besides those that keep no program alive.
+    // Idle timers keep no program alive and do not count.
     expect(clock.pending.filter(({ idle }) => !idle)).toHaveLength(1);
     await run.cancel();
     expect(await run.outcome).toMatchObject({ kind: "cancelled" });
@@ -156,23 +156,23 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     await left;
   });
 
-  test("a home that is too deep for a socket has one elsewhere, the same for every host", async () => {
+  test("a directory whose path is too long for a socket has one elsewhere, the same for every host", async () => {
     const home = emptyHome("x".repeat(100));
     expect(home.socketFile).toBeUndefined();
     onTestFinished(() => rmSync(dirname(socketOf(home)), { recursive: true, force: true }));
     const host = await editor(home);
-    const guest = await editor(home);
-    const run = await begun(guest);
+    const client = await editor(home);
+    const run = await begun(client);
     await host.close(LIMIT_MS);
     expect(await run.outcome).toMatchObject({ kind: "completed" });
   });
 
-  test("a guest that cannot take over says why, once, and goes on trying", async () => {
+  test("a client that cannot become the host logs the reason once and retries", async () => {
     const home = emptyHome();
     const host = await editor(home);
     const errors: unknown[] = [];
     let tries = 0;
-    const guest = await editor(home, {
+    const client = await editor(home, {
       log: { info: () => {}, warn: () => {}, error: (_, fields) => void errors.push(fields) },
       open: async () => {
         tries += 1;
@@ -180,40 +180,40 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
         return openHere(home);
       },
     });
-    const run = await begun(guest);
+    const run = await begun(client);
     await host.close(LIMIT_MS);
     expect(await run.outcome).toMatchObject({ kind: "completed" });
     expect(errors).toMatchObject([{ error: { message: "not today" } }]);
   });
 
-  test("the last one leaves nothing behind by which somebody could be found", async () => {
+  test("the last host leaves neither server.json nor a lock behind", async () => {
     const home = emptyHome();
-    const house = await editor(home);
-    await house.close(LIMIT_MS);
+    const hosts = await editor(home);
+    await hosts.close(LIMIT_MS);
     expect(readServer(home)).toBeUndefined();
     takeLock(home.storeFile).release();
   });
 
-  test("a host that has left does not take the socket of the next one along when its program ends", async () => {
+  test("the exit of a former host's program does not remove the socket of the next host", async () => {
     const home = emptyHome();
     const opened = await openHere(home);
-    await opened.house.close({ mode: "park", limitMs: LIMIT_MS });
+    await opened.server.close({ mode: "park", limitMs: LIMIT_MS });
     await editor(home);
-    opened.house.listeners.forget();
+    opened.server.listeners.forget();
     const found = await openControl({ socket: socketOf(home) });
     await found.close();
   });
 
-  test("a host with another agent is not used unawares", async () => {
+  test("a host with another agent is refused", async () => {
     const home = emptyHome();
     await editor(home);
-    await expect(editor(home, { mark: "another agent" })).rejects.toMatchObject({
+    await expect(editor(home, { agentDigest: "another agent" })).rejects.toMatchObject({
       code: "invalid",
       message: expect.stringContaining("with another agent"),
     });
   });
 
-  test("a store that somebody has who does not answer: waited for a while, then said", async () => {
+  test("a store whose holder does not answer is waited for, then refused with `store_locked`", async () => {
     const home = emptyHome();
     const store = await openSqliteStore({ file: home.storeFile });
     onTestFinished(() => store.close());
@@ -224,7 +224,7 @@ describe("the house of the editors of a home", { timeout: 30_000 }, () => {
     expect(clock.elapsed()).toBeLessThan(10_000);
   });
 
-  test("a program that is still opening the store is waited for longer, and a message says so", async () => {
+  test("a program that is still opening the store is waited for longer, with a message", async () => {
     const home = emptyHome();
     const lock = takeLock(home.storeFile);
     let isFree = false;

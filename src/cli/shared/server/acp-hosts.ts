@@ -1,12 +1,13 @@
-// Who does the work for the editors of one home. The first `belay acp` opens the house and listens on the home's
-// socket; those that come later are its guests. When the host goes with its editor, one of the guests opens the house
-// anew, the others come back to it, and what was set down is taken up there.
+// Shares one data directory among the editors that use it. The first `belay acp` becomes the host: it opens the store
+// and listens on the directory's socket. Later ones connect to it as clients. When the host exits with its editor, one
+// of the clients becomes the next host and resumes the parked runs, and the others reconnect to it.
 //
 // Invariants
-// 1. Whoever is here keeps their control for life. A guest that becomes the host goes on over the socket, to itself:
-//    what it waits for is waited for across the change, as across any other restart.
-// 2. A home that a server works for, or a host with another agent, is not taken over, and not used unawares.
+// 1. `control` stays valid across a change of hosts. A client that becomes the host keeps using the socket, to itself:
+//    its waits survive the change, as they survive any restart of a server.
+// 2. A directory with a server, or with a host that has another agent, is not taken over, nor used without a message.
 
+import { get } from "node:http";
 import { ControlError, toControlError } from "../../../core/errors.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -17,34 +18,33 @@ import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 import { type Connection, openControl } from "../connect.ts";
 import { holderOf } from "../store-holder.ts";
 import { type HostEnd, type Hosted, type HostOptions, host, hostName, leave } from "./acp-host.ts";
-import { type HostWatch, watchHost } from "./acp-host-watch.ts";
 import type { ComposedServer } from "./compose-server.ts";
 import { isServerWaiting } from "./next-server.ts";
 
-/** How long a home may be in use by somebody who does not answer: longer than a host takes to open or to leave. */
+/** How long to wait for a program that has the directory and does not answer: longer than a host takes to close. */
 const SETTLE_MS_MAX = 5_000;
 
-/** How long a store may take to be opened: a large one is checked, and one of an older version is migrated. */
+/** How long opening a store may take: a large one is checked, and one of an older version is migrated. */
 const OPENING_MS_MAX = 60_000;
 
-/** First and longest pause between two looks at who is there. */
-const LOOK_FIRST_MS = 50;
-const LOOK_LAST_MS = 1_000;
+/** First and longest pause between two attempts to find or to become the host. */
+const BACKOFF_FIRST_MS = 50;
+const BACKOFF_LAST_MS = 1_000;
 
-/** How long a guest's request waits for somebody to do the work. A change of hosts takes a second or two. */
+/** How long a client's request waits for a host. A change of hosts takes a second or two. */
 const PATIENCE_MS = 60_000;
 
-/** The windows of an editor are closed together. Guests may still want what they have begun to be cancelled. */
+/** All windows of an editor close together: time for the clients to cancel their runs before the host exits. */
 const LINGER_MS = 250;
 
-/** What a guest has. */
-interface Visited {
-  readonly door: Connection;
+/** A client's connection to the host. */
+interface Joined {
+  readonly connection: Connection;
   readonly note: ServerNote;
 }
 
 export class AcpHosts {
-  /** `editors`: the work is done among them, and goes with them. `server`: it goes on without any. */
+  /** `editors`: the host is a program of an editor, and ends with the last one. `server`: it runs without editors. */
   readonly kind: "editors" | "server";
   readonly control: BelayControl;
   readonly where: string;
@@ -56,64 +56,65 @@ export class AcpHosts {
   readonly #leaving = Promise.withResolvers<void>();
   #closing: Promise<readonly SessionId[] | undefined> | undefined;
 
-  /** Finds who is there, or opens the house. Rejects with what keeps it from both. */
+  /** Connects to the host, or becomes the host. Rejects with the reason why neither is possible. */
   static async open(options: HostOptions): Promise<AcpHosts> {
-    let looks = new Looks(options.clock);
-    let isTold = false;
+    let backoff = new Backoff(options.clock);
+    let isWaitReported = false;
     for (let holder = ""; ; ) {
-      const found = options.joins === "none" ? undefined : await visit(options.home);
+      const found = options.joins === "none" ? undefined : await join(options.home);
       if (found !== undefined) return new AcpHosts(options, await checkSameAgent(found, options));
       const isServers = options.joins !== "none" && isServerWaiting(options.home);
       const hosted = isServers ? takenOver(options.home) : await host(options);
-      if ("house" in hosted) return new AcpHosts(options, hosted);
+      if ("server" in hosted) return new AcpHosts(options, hosted);
       if (options.joins === "none") throw hosted;
-      // It names the program that has the directory. Each has its time to answer.
-      if (hosted.message !== holder) looks = new Looks(options.clock);
+      // The message names the program that has the directory. Each of them gets the full time to answer.
+      if (hosted.message !== holder) backoff = new Backoff(options.clock);
       holder = hosted.message;
       const isOpening = holderOf(options.home.storeFile)?.since === undefined;
-      if (looks.elapsed > (isOpening ? OPENING_MS_MAX : SETTLE_MS_MAX)) throw inUse(options.home, hosted);
-      if (looks.elapsed > SETTLE_MS_MAX && !isTold) options.log.warn("waiting for the program that opens the store");
-      isTold ||= looks.elapsed > SETTLE_MS_MAX;
-      await looks.pause();
+      const { elapsed } = backoff;
+      if (elapsed > (isOpening ? OPENING_MS_MAX : SETTLE_MS_MAX)) throw inUse(options.home, hosted);
+      if (elapsed > SETTLE_MS_MAX && !isWaitReported) options.log.warn("waiting for the program that opens the store");
+      isWaitReported ||= elapsed > SETTLE_MS_MAX;
+      await backoff.pause();
     }
   }
 
-  private constructor(options: HostOptions, at: Hosted | Visited) {
+  private constructor(options: HostOptions, at: Hosted | Joined) {
     this.#options = options;
-    if ("house" in at) {
-      const { works } = at.house;
+    if ("server" in at) {
+      const { runtime } = at.server;
       this.#hosted = at;
       this.kind = "editors";
-      this.control = works.belay;
-      this.where = `in this program, by ${works.agent}`;
+      this.control = runtime.belay;
+      this.where = `in this program, by ${runtime.agent}`;
       return;
     }
-    const { door, note } = at;
-    this.#connection = door;
-    this.control = door.control;
+    const { connection, note } = at;
+    this.#connection = connection;
+    this.control = connection.control;
     this.kind = note.host === undefined ? "server" : "editors";
-    this.where = note.host === undefined ? door.where : `in process ${note.pid}, ${hostName(note.host)}`;
+    this.where = note.host === undefined ? connection.where : `in process ${note.pid}, ${hostName(note.host)}`;
     if (this.kind === "editors") this.#watchOver(note);
   }
 
-  /** What this program does the work with. Undefined: another does it. */
+  /** The server in this program. Undefined: another program is the host. */
   get hosted(): ComposedServer | undefined {
-    return this.#hosted?.house;
+    return this.#hosted?.server;
   }
 
-  /** Whether the work is done in this very program. */
+  /** Whether this program is the host. */
   get hosts(): boolean {
     return this.#hosted !== undefined;
   }
 
-  /** Where to put down who asked for what. A guest's host keeps it. */
+  /** The audit trail to write to. Undefined for a client: its host writes the records. */
   get audit(): AuditTrail | undefined {
-    return this.#connection === undefined ? this.#hosted?.house.audit : undefined;
+    return this.#connection === undefined ? this.#hosted?.server.audit : undefined;
   }
 
   /**
-   * Lets go. Live runs here are set down for the next host, or cancelled. Resolves with the sessions that had not come
-   * to rest; undefined: another program does the work.
+   * Disconnects. If this program is the host, it parks its live runs for the next host, or cancels them. Resolves with
+   * the sessions that did not come to rest in time; undefined: another program is the host.
    */
   close(limitMs: number, mode: HostEnd["mode"] = "park"): Promise<readonly SessionId[] | undefined> {
     this.#closing ??= this.#close({ mode, limitMs });
@@ -126,7 +127,7 @@ export class AcpHosts {
     await this.#moving;
     let unfinished: readonly SessionId[] | undefined;
     if (this.#hosted !== undefined) {
-      if (this.#hosted.house.works.belay.load.live > 0) await pause(this.#options.clock, LINGER_MS);
+      if (this.#hosted.server.runtime.belay.load.live > 0) await pause(this.#options.clock, LINGER_MS);
       unfinished = await leave(this.#hosted, end, this.#options.log);
     }
     await this.#connection?.close();
@@ -142,43 +143,44 @@ export class AcpHosts {
     });
   }
 
-  /** The host is gone. Tries to be the next one, until somebody is. */
+  /** Finds the next host after the last one has exited, or becomes it. */
   async #moveOn(): Promise<void> {
     const { home, log } = this.#options;
-    const looks = new Looks(this.#options.clock);
-    let said = "";
+    const backoff = new Backoff(this.#options.clock);
+    let lastError = "";
     while (this.#closing === undefined) {
-      // One that waits to take over is followed, not forestalled.
+      // A server that waits for the directory has precedence.
       const isServers = isServerWaiting(home);
       const hosted = isServers ? undefined : await host(this.#options).catch((error: unknown) => toControlError(error));
-      if (hosted !== undefined && "house" in hosted) {
+      if (hosted !== undefined && "server" in hosted) {
         this.#hosted = hosted;
-        log.info("the editor that did the work is gone; it goes on in this program", { pid: process.pid });
+        log.info("the host has exited; this program is the next host", { pid: process.pid });
         return;
       }
       const note = await serving(home);
       if (note !== undefined) return this.#follow(note);
-      // The same again is not news.
-      if (hosted !== undefined && hosted.code !== "store_locked" && hosted.message !== said)
-        log.error("the work cannot be taken over", { error: hosted });
-      said = hosted?.message ?? said;
-      await Promise.race([looks.pause(), this.#leaving.promise]);
+      // A repeated error is logged once.
+      if (hosted !== undefined && hosted.code !== "store_locked" && hosted.message !== lastError)
+        log.error("this program cannot become the host", { error: hosted });
+      lastError = hosted?.message ?? lastError;
+      await Promise.race([backoff.pause(), this.#leaving.promise]);
     }
   }
 
   #follow(note: ServerNote): void {
-    const { log, mark } = this.#options;
-    if (note.agent === mark) log.info("the editor that did the work is gone; another one does it", { pid: note.pid });
-    else log.warn("the editor that did the work is gone; it goes on where another agent works", { pid: note.pid });
+    const { log, agentDigest } = this.#options;
+    if (note.agent === agentDigest)
+      log.info("the host has exited; another program is the next host", { pid: note.pid });
+    else log.warn("the host has exited; the next host has another agent", { pid: note.pid });
     if (note.host !== undefined) this.#watchOver(note);
   }
 }
 
-/** Looks at who is there, less and less often. */
-class Looks {
+/** Pauses with exponential backoff. */
+class Backoff {
   readonly #clock: Clock;
   readonly #since: number;
-  #nextMs = LOOK_FIRST_MS;
+  #nextMs = BACKOFF_FIRST_MS;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -191,15 +193,37 @@ class Looks {
 
   pause(): Promise<void> {
     const ms = this.#nextMs;
-    this.#nextMs = Math.min(2 * ms, LOOK_LAST_MS);
+    this.#nextMs = Math.min(2 * ms, BACKOFF_LAST_MS);
     return pause(this.#clock, ms);
   }
 }
 
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
-/** The one who answers for this home. */
-async function visit(home: DataDir): Promise<Visited | undefined> {
+interface HostWatch {
+  /** Resolves when the host has exited, or is closing. */
+  readonly gone: Promise<void>;
+  stop(): void;
+}
+
+/** Watches the host by the stream of all its events, which stays open while the host runs. The events are discarded. */
+function watchHost(socketPath: string): HostWatch {
+  const { promise: gone, resolve } = Promise.withResolvers<void>();
+  const request = get(
+    { socketPath, path: "/v1/events", agent: false, headers: { host: "localhost", accept: "text/event-stream" } },
+    (answer) => {
+      answer.resume();
+      answer.on("error", () => resolve());
+      answer.on("close", resolve);
+    },
+  );
+  request.on("error", () => resolve());
+  request.on("close", resolve);
+  return { gone, stop: () => void request.destroy() };
+}
+
+/** Connects to the program that `server.json` of this directory names. Undefined: none runs. */
+async function join(home: DataDir): Promise<Joined | undefined> {
   const note = readServer(home);
   if (note === undefined) return undefined;
   const left = new AbortController();
@@ -207,7 +231,7 @@ async function visit(home: DataDir): Promise<Visited | undefined> {
   const patience = { patienceMs: PATIENCE_MS, signal: left.signal };
   try {
     const connection = await openControl({ home: home.dir }, process.env, patience);
-    if (!hasChanged(home, note)) return { door: connection, note };
+    if (!hasChanged(home, note)) return { connection, note };
     await connection.close();
     return undefined;
   } catch (error) {
@@ -217,26 +241,26 @@ async function visit(home: DataDir): Promise<Visited | undefined> {
   }
 }
 
-/** Another program serves the directory by now, or none: the note may also have been a dead one's. */
+/** Whether another program serves the directory by now, or none. */
 function hasChanged(home: DataDir, { pid, startedAt }: ServerNote): boolean {
   const now = readServer(home);
   return now?.pid !== pid || now.startedAt !== startedAt;
 }
 
-/** A program that leaves while this one connects to it is not waited for: this one may open the directory itself. */
+/** Calls back when the host exits during the connection attempt: this program may then open the directory itself. */
 function watchNote(home: DataDir, note: ServerNote, onLeft: () => void): () => void {
-  let cancel = (): void => {};
-  const look = (): void => {
+  let cancelTimer = (): void => {};
+  const poll = (): void => {
     if (hasChanged(home, note) || holderOf(home.storeFile) === undefined) onLeft();
-    else cancel = systemClock.after(LOOK_FIRST_MS, look);
+    else cancelTimer = systemClock.after(BACKOFF_FIRST_MS, poll);
   };
-  cancel = systemClock.after(LOOK_FIRST_MS, look);
-  return () => cancel();
+  cancelTimer = systemClock.after(BACKOFF_FIRST_MS, poll);
+  return () => cancelTimer();
 }
 
 async function serving(home: DataDir): Promise<ServerNote | undefined> {
-  const found = await visit(home);
-  await found?.door.close();
+  const found = await join(home);
+  await found?.connection.close();
   return found?.note;
 }
 
@@ -245,13 +269,13 @@ const undefinedIfDisconnected = (error: unknown): undefined => {
   throw error;
 };
 
-async function checkSameAgent(found: Visited, { home, mark, joins }: HostOptions): Promise<Visited> {
+async function checkSameAgent(found: Joined, { home, agentDigest, joins }: HostOptions): Promise<Joined> {
   const { host: kind, agent } = found.note;
-  if (kind === undefined || agent === mark || joins === "any") return found;
-  await found.door.close();
+  if (kind === undefined || agent === agentDigest || joins === "any") return found;
+  await found.connection.close();
   const who = `Process ${found.note.pid}, ${hostName(kind)},`;
   throw new ControlError("invalid", `${who} works in the home ${home.dir}, with another agent.`, {
-    hint: "Start both with the same options, or give each agent a home of its own: --home DIR.",
+    hint: "Start both with the same options, or give each agent its own home: --home DIR.",
   });
 }
 
@@ -260,6 +284,6 @@ const takenOver = ({ dir }: DataDir): ControlError =>
 
 const inUse = ({ dir }: DataDir, error: ControlError): ControlError =>
   new ControlError("store_locked", `The home ${dir} is in use by a program that does not answer. ${error.message}`, {
-    hint: "It may be a run without a server: wait for its end. Or give this one a home of its own: --home DIR.",
+    hint: "It may be a run without a server: wait for its end. Or give this one its own home: --home DIR.",
     cause: error,
   });

@@ -1,4 +1,4 @@
-// A digest of the agent that the options of a command name: programs with the same one can share their work.
+// A digest of the agent that the options of a command name. Programs with the same digest can share a host.
 import { resolve } from "node:path";
 import { randomIds } from "../../../system/random-ids.ts";
 import { systemClock } from "../../../system/system-clock.ts";
@@ -9,12 +9,12 @@ export const AGENT_FLAGS = [
   ...(["directories", "mode", "modes", "config", "require"] as const),
 ];
 
-/** The first option that asks for an agent. `--no-config` is not one: a server reads nothing here anyway. */
+/** The first option that selects an agent. `--no-config` does not: a server does not read the configuration here. */
 export const givenAgent = (flags: AgentFlags): (typeof AGENT_FLAGS)[number] | undefined =>
   AGENT_FLAGS.find((name) => flags[name] !== undefined && flags[name] !== false);
 
-/** Paths are whole: two editors have been started in two directories. */
-export function markOf(flags: AgentFlags): string {
+/** The digest of the options. Paths are absolute, since editors start in different directories. */
+export function agentDigestOf(flags: AgentFlags): string {
   const named = ["agent", "tools", "instructions", "workspace", "config"];
   const given = AGENT_FLAGS.flatMap((name) => {
     const value = flags[name];

@@ -1,7 +1,7 @@
-// The options that say which agent works and what it may do: for `serve`, and for whoever runs one without a server.
+// The options that select an agent and what it may do: of `serve`, and of commands that run one without a server.
 import { type Command, Option } from "commander";
 
-/** As commander hands them on. */
+/** As commander returns them. */
 export interface AgentFlags {
   readonly model?: string;
   readonly agent?: string;
@@ -19,9 +19,9 @@ export interface AgentFlags {
 export function withAgent(command: Command, heading: string): Command {
   const options = [
     new Option("--model <name>", "provider/name, as in openai/gpt-5 or anthropic/claude-…; else BELAY_MODEL"),
-    new Option("--agent <module>", "a module of your own that exports `agent`"),
-    new Option("--tools <module>", "a module of your own that exports `tools`, added to the built-in ones"),
-    new Option("--instructions <file>", "what the model is told besides our own words"),
+    new Option("--agent <module>", "your own module that exports `agent`"),
+    new Option("--tools <module>", "your own module that exports `tools`, added to the built-in ones"),
+    new Option("--instructions <file>", "instructions for the model, added to Belay's own"),
     new Option("--workspace <dir>", "where it works (default: here)"),
     new Option("--directories <which>", "where a session may work: in the workspace (default), or anywhere").choices([
       ...["workspace", "any"],

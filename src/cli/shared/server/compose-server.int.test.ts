@@ -18,14 +18,14 @@ const log = openLog({
   stream: { write: () => true, on: () => undefined, writableLength: 0 },
 });
 
-/** The gate that the agent's module stands at while it is loaded. */
+/** Blocks the loading of the agent's module. */
 interface Gate {
   readonly reached: PromiseWithResolvers<void>;
   readonly opened: PromiseWithResolvers<void>;
 }
 
 const AT_THE_GATE = `
-const { reached, opened } = globalThis.serveHouseGate;
+const { reached, opened } = globalThis.composeServerGate;
 reached.resolve();
 await opened.promise;
 export const agent = async () => ({ text: "" });
@@ -46,10 +46,10 @@ async function ask(socketPath: string, path: string): Promise<{ readonly status:
 
 const read = async (socketPath: string, path: string): Promise<string> => (await request(socketPath, path)).body;
 
-test("whoever asks while it starts is told that, and not that the store did not answer", async () => {
+test("a request during the start gets 503 `The server is starting`, not a store error", async () => {
   const gate: Gate = { reached: Promise.withResolvers(), opened: Promise.withResolvers() };
-  Object.assign(globalThis, { serveHouseGate: gate });
-  onTestFinished(() => void Reflect.deleteProperty(globalThis, "serveHouseGate"));
+  Object.assign(globalThis, { composeServerGate: gate });
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, "composeServerGate"));
   const home = emptyHome();
   const module = join(home.dir, "agent.mjs");
   writeFileSync(module, AT_THE_GATE);
@@ -61,13 +61,13 @@ test("whoever asks while it starts is told that, and not that the store did not 
   expect(body).toMatchObject({
     error: {
       ...{ code: "unavailable", message: "The server is starting.", retryable: true },
-      hint: expect.stringMatching(/^It opens its store.* Send it again in a second/),
+      hint: expect.stringMatching(/^It opens its store.* Send the request again in a second/),
     },
   });
   gate.opened.resolve();
-  const house = await opening;
+  const server = await opening;
   expect((await ask(home.socketFile ?? "", "/v1/status")).status).toBe(200);
-  await house.close({ mode: "park", limitMs: 1_000 });
+  await server.close({ mode: "park", limitMs: 1_000 });
 });
 
 const COMMANDS = `
@@ -78,7 +78,7 @@ export const agent = async (turn) => {
 };
 `;
 
-test("G20: the tier of a start, and a change of it, is in the audit trail", async () => {
+test("G20: the audit trail records the tier of each start, and a change of it", async () => {
   const home = emptyHome();
   const agent = join(home.dir, "agent.mjs");
   writeFileSync(agent, COMMANDS);
@@ -96,10 +96,10 @@ test("G20: the tier of a start, and a change of it, is in the audit trail", asyn
         answer,
         ...(note === undefined ? {} : { note }),
       }));
-  // Where the first command decides it, the tier is recorded with that.
+  // If the first command decides the tier, a second record names it.
   const lazy = await open("group");
   expect(await starts(lazy)).toEqual([{ answer: "started" }]);
-  await lazy.works.belay.prompt("go").outcome;
+  await lazy.runtime.belay.prompt("go").outcome;
   const REACHES = expect.stringContaining("commands of tier group can reach Belay's own files");
   expect(await starts(lazy)).toEqual([{ answer: "tier group", note: REACHES }, { answer: "started" }]);
   await lazy.close({ mode: "park", limitMs: 1_000 });
@@ -111,16 +111,16 @@ test("G20: the tier of a start, and a change of it, is in the audit trail", asyn
   await eager.close({ mode: "park", limitMs: 1_000 });
 });
 
-test("/metrics has the size of the store, what retention has removed, and what the program uses", async () => {
+test("/metrics has the size of the store, the removals by retention, and the resources of the process", async () => {
   const home = emptyHome();
   const agent = join(home.dir, "agent.mjs");
   writeFileSync(agent, 'export const agent = async () => ({ text: "" });');
   const flags = { agent, config: false, retention: "sessions=10" } as const;
   const plan = await makePlan({ home, flags });
-  const house = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
-  await house.works.belay.prompt("hello").outcome;
-  const metrics = await read(house.listeners.socket, "/metrics");
-  await house.close({ mode: "park", limitMs: 1_000 });
+  const server = await composeServer({ plan, tcp: false, log, redact: redactor(), version: "0" });
+  await server.runtime.belay.prompt("hello").outcome;
+  const metrics = await read(server.listeners.socket, "/metrics");
+  await server.close({ mode: "park", limitMs: 1_000 });
   const gauge = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics)?.[1]);
   expect(gauge("belay_store_sessions")).toBe(1);
   expect(gauge("belay_store_events")).toBeGreaterThan(4);

@@ -1,9 +1,9 @@
-// A house with a server around it: everything that has to be opened, in order, and closed again in the other one.
+// Composes a server: opens its parts in order, and closes them in the reverse order.
 //
 // Invariants
-// 1. The store's lock comes first. Its holder listens before it takes up any run: what runs can be stopped.
-// 2. Until everything is open, whoever asks is told to come back; nobody is served by half a house.
-// 3. What was opened is closed, also if what comes after it could not be.
+// 1. The store's lock comes first. Its holder listens before it resumes any run, so that every live run can be stopped.
+// 2. Until everything is open, every request is answered with 503 and Retry-After.
+// 3. What was opened is closed, even if a later step of opening fails.
 
 import type { ServerConfig } from "../../../config/config.ts";
 import { ControlError } from "../../../core/errors.ts";
@@ -30,7 +30,7 @@ import type { Log } from "../../../telemetry/log.ts";
 import { Metrics } from "../../../telemetry/metrics.ts";
 import type { Redactor } from "../../../telemetry/redactor.ts";
 import type { Telemetry, TelemetryOptions } from "../../../telemetry/telemetry.ts";
-import { type RejectionGuard, STRAY, surviveRejections } from "../unhandled-rejections.ts";
+import { type RejectionGuard, surviveRejections, UNHANDLED_REJECTION } from "../unhandled-rejections.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import { checkPlan, type GivenAgent, makePrivate, openRuntime, type Runtime, type RuntimePlan } from "./runtime.ts";
@@ -42,21 +42,21 @@ export interface ComposeOptions {
   readonly log: Log;
   readonly redact: Redactor;
   readonly version: string;
-  /** Works instead of the one that the configuration names. */
+  /** Replaces the agent that the configuration names. */
   readonly agent?: GivenAgent;
-  /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
+  /** `processes`: tests containment at the start, not when the first process is started. */
   readonly first?: "processes";
 }
 
 export interface ComposedServer {
-  readonly works: Runtime;
+  readonly runtime: Runtime;
   readonly audit: AuditTrail;
   readonly listeners: Listeners;
   readonly lock: DataLock;
   readonly tokenFile: string;
-  /** Tokens and certificates, as they are on disk now. */
+  /** Reads tokens and certificates from disk again. */
   reload(): void;
-  /** Ends in order; answers the sessions that had not come to rest by then. */
+  /** Shuts down gracefully. Resolves with the sessions that did not come to rest in time. */
   close(how: { readonly mode: "park" | "cancel"; readonly limitMs: number }): Promise<readonly SessionId[]>;
 }
 
@@ -97,7 +97,7 @@ async function openBehind(lock: DataLock, options: ComposeOptions): Promise<Comp
   try {
     const inside = await openInside(options, { guard, socket: listeners.socket, store: lock.store });
     ready = inside.handler.handle;
-    return house(inside, { lock, listeners, tokens, tokenFile, log });
+    return composed(inside, { lock, listeners, tokens, tokenFile, log });
   } catch (error) {
     await listeners.close(0);
     tokens.close();
@@ -105,7 +105,7 @@ async function openBehind(lock: DataLock, options: ComposeOptions): Promise<Comp
   }
 }
 
-/** Twice as many changes at once as there may be in a second. */
+/** The burst limit is twice the rate per second. */
 function rateLimitsOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
   const { changesPerSecond: rate, streamsPerToken } = crowd;
   return {
@@ -115,26 +115,26 @@ function rateLimitsOf({ crowd = {} }: ServerConfig): Partial<GuardOptions> {
 }
 
 const starting = new Denial(503, "unavailable", "The server is starting.", {
-  hint: "It opens its store, and takes up what was going on. Send it again in a second, with the same idempotency key.",
+  hint: "It opens its store and resumes its runs. Send the request again in a second, with the same idempotency key.",
   headers: { "retry-after": "1" },
 });
 
 interface Inside {
-  readonly works: Runtime;
+  readonly runtime: Runtime;
   readonly audit: AuditTrail;
   readonly telemetry: Telemetry | undefined;
   readonly handler: Handler;
   readonly rejections: RejectionGuard;
 }
 
-/** Who may come in, and where. */
+/** Access control, and the socket and the store of the server. */
 interface ServerAccess {
   readonly guard: Guard;
   readonly socket: string;
   readonly store: DataLock["store"];
 }
 
-/** The store, what hears of it, and what answers. */
+/** Opens the runtime, the audit trail, telemetry and the request handler. */
 async function openInside(options: ComposeOptions, { guard, socket, store: opened }: ServerAccess): Promise<Inside> {
   const { plan, log, redact, version, agent, first } = options;
   const metrics = new Metrics();
@@ -143,50 +143,50 @@ async function openInside(options: ComposeOptions, { guard, socket, store: opene
   const onRecorded = (session: SessionId, events: readonly Recorded[]): void => {
     measure(session, events);
     telemetry?.observe(session, events);
-    startRecord.look();
+    startRecord.check();
   };
   const startRecord = new StartRecord();
   const onNotice = (notice: Notice): void => {
     if (notice.type === "process") startRecord.notice(notice.message);
-    tell(log, notice);
+    logNotice(log, notice);
   };
   const given = agent === undefined ? {} : { agent };
-  const strays = surviveRejections((error) => log.error(STRAY, { error }));
+  const rejections = surviveRejections((error) => log.error(UNHANDLED_REJECTION, { error }));
   const loopWatch = log.form === "json" ? "json" : "text";
   const begin = { ...given, ...(first === undefined ? {} : { first }) };
-  const works = await openRuntime(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
+  const runtime = await openRuntime(plan, { onNotice, onRecorded, loopWatch, socket, opened, ...begin }).catch(
     (error: unknown) => {
-      strays.dispose();
+      rejections.dispose();
       throw error;
     },
   );
   try {
-    // Behind the store: its lock is what keeps two servers out of one trail.
+    // After the store: its lock prevents two servers from writing one trail.
     const audit =
       plan.store === ":memory:"
         ? memoryAuditTrail(redact)
         : await openAuditTrail({ folder: plan.home.auditDir, redact, clock: systemClock, log });
-    await startRecord.begin(audit, () => works.belay.load.tier);
+    await startRecord.begin(audit, () => runtime.belay.load.tier);
     const scrape: Scrape = { status: undefined };
-    gauges(metrics, works, audit, scrape);
-    const about = { name: "belay_rejections_stray", help: "Promises that have failed when nobody waited for them." };
-    metrics.gauge(about, () => strays.count);
-    const parts = { control: works.belay, guard, clock: systemClock, version, log, audit };
+    gauges(metrics, runtime, audit, scrape);
+    const about = { name: "belay_rejections_stray", help: "Unhandled promise rejections." };
+    metrics.gauge(about, () => rejections.count);
+    const parts = { control: runtime.belay, guard, clock: systemClock, version, log, audit };
     return {
-      works,
+      runtime,
       audit,
       telemetry,
-      rejections: strays,
-      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, works.belay, scrape) }),
+      rejections,
+      handler: makeHandler({ ...parts, metrics: serverMetrics(metrics, runtime.belay, scrape) }),
     };
   } catch (error) {
-    await works.belay.close({ limitMs: 0 });
-    strays.dispose();
+    await runtime.belay.close({ limitMs: 0 });
+    rejections.dispose();
     throw error;
   }
 }
 
-/** Undefined without the package: then no SDK of OpenTelemetry can be registered either. */
+/** Undefined without the `@opentelemetry/api` package: no SDK of OpenTelemetry can be registered then. */
 async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | undefined> {
   try {
     const { Telemetry } = await import("../../../telemetry/telemetry.ts");
@@ -197,11 +197,11 @@ async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | und
   }
 }
 
-function house({ works, audit, telemetry, handler, rejections: strays }: Inside, outside: Outside): ComposedServer {
+function composed({ runtime, audit, telemetry, handler, rejections }: Inside, outside: Outside): ComposedServer {
   const { lock, listeners, tokens, tokenFile, log } = outside;
   const files = new FileWatch(systemClock, log);
   return {
-    works,
+    runtime,
     audit,
     listeners,
     lock,
@@ -211,10 +211,10 @@ function house({ works, audit, telemetry, handler, rejections: strays }: Inside,
       listeners.reload();
     },
     close: async ({ mode, limitMs }) => {
-      // Prompts are refused from this tick on. Whoever waits or follows is let go only afterwards: how their runs ended
-      // is what they wait for, and a cancel is answered until nothing is left to cancel.
-      // A store that was removed rejects; all that is open here is closed nevertheless.
-      const closed = works.belay.close({ mode, limitMs });
+      // Prompts are refused from this tick on. Waiting and following clients are disconnected only after the runs have
+      // ended, so that they get the outcomes; cancels are answered until then.
+      // If the store was removed, closing the Belay rejects; everything else is closed nevertheless.
+      const closed = runtime.belay.close({ mode, limitMs });
       await inTurn([
         () => closed,
         () => handler.drain(),
@@ -224,14 +224,14 @@ function house({ works, audit, telemetry, handler, rejections: strays }: Inside,
         () => tokens.close(),
         () => telemetry?.close(),
         () => audit.close(),
-        () => strays.dispose(),
+        () => rejections.dispose(),
       ]);
       return (await closed).unfinished;
     },
   };
 }
 
-/** Each of them, whatever became of those before. Rejects with the first error. */
+/** Runs every step, even after one has failed. Rejects with the first error. */
 async function inTurn(steps: readonly (() => unknown)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const step of steps) {
@@ -252,16 +252,16 @@ interface Outside {
   readonly log: Log;
 }
 
-/** Once everything has ended, the last answers are written within milliseconds. */
+/** Time to write the last responses, which takes milliseconds once everything has ended. */
 const ANSWERS_MS = 1_000;
 
-function tell(log: Log, notice: Notice): void {
+function logNotice(log: Log, notice: Notice): void {
   switch (notice.type) {
     case "late":
-      log.warn("something that was given up has ended late; its result was dropped", { ...notice });
+      log.warn("abandoned work has ended late; its result was dropped", { ...notice });
       break;
     case "store":
-      log.warn("the store is in trouble; what cannot be refused is tried again", { ...notice });
+      log.warn("the store fails; writes that cannot be refused are retried", { ...notice });
       break;
     case "hook":
       log.warn("a hook has failed", { ...notice });
@@ -282,7 +282,7 @@ function tell(log: Log, notice: Notice): void {
   }
 }
 
-/** What was found for the scrape that is being answered: a gauge is read without waiting. */
+/** The status read for the current scrape: gauges are read synchronously. */
 interface Scrape {
   status: Status | undefined;
 }
@@ -291,20 +291,20 @@ function gauges(metrics: Metrics, { belay }: Runtime, audit: AuditTrail, scrape:
   const gauge = (name: string, help: string, read: () => number): void => metrics.gauge({ name, help }, read);
   gauge("belay_runs_live", "Runs that are live.", () => belay.load.live);
   gauge("belay_sessions_waiting", "Sessions that wait for a place among the live runs.", () => belay.load.waiting);
-  gauge("belay_processes_live", "Processes that are going on.", () => belay.load.processes);
-  gauge("belay_results_late", "Results that came after they had been given up.", () => belay.load.late);
+  gauge("belay_processes_live", "Processes that are running.", () => belay.load.processes);
+  gauge("belay_results_late", "Results of abandoned work that were dropped.", () => belay.load.late);
   sizes(gauge, belay, scrape);
   gauge("belay_audit_records_missed", "Records that could not be kept.", () => audit.missed);
 }
 
-/** What tells that a server gets old: the size of its store, and what it uses of the machine. */
+/** Gauges that reveal slow growth: the size of the store, and the resources of the process. */
 function sizes(gauge: (name: string, help: string, read: () => number) => void, belay: Belay, scrape: Scrape): void {
   const known = <V>(value: V | undefined): V => {
     if (value === undefined) throw new ControlError("unavailable", "It is not known.");
     return value;
   };
-  gauge("belay_store_bytes", "What the store takes up, with its write-ahead log.", () => known(belay.size?.bytes));
-  gauge("belay_store_free_bytes", "What of that is unused.", () => known(belay.size?.freeBytes));
+  gauge("belay_store_bytes", "Size of the store, including its write-ahead log.", () => known(belay.size?.bytes));
+  gauge("belay_store_free_bytes", "Unused part of the store's size.", () => known(belay.size?.freeBytes));
   gauge("belay_store_sessions", "Sessions in the store.", () => known(belay.size?.sessions));
   gauge("belay_store_events", "Events in the store.", () => known(belay.size?.events));
   const removed = (): RetentionStatus => known(scrape.status?.retention);
@@ -327,7 +327,7 @@ function serverMetrics(metrics: Metrics, belay: Belay, scrape: Scrape): ServerMe
     name: "belay_http_requests_total",
     help: "Requests by route and status.",
     labels: ["route", "status"],
-    // Both are ours: some fifty routes, and a dozen statuses. Strangers are counted under no route.
+    // Both sets are bounded: some fifty routes, and a dozen statuses. Unknown paths are counted without a route.
     seriesMax: 1_000,
   });
   metrics.gauge({ name: "belay_acp_connections", help: "Connections that speak ACP." }, () => acp);
@@ -342,7 +342,7 @@ function serverMetrics(metrics: Metrics, belay: Belay, scrape: Scrape): ServerMe
       acp = count;
     },
     text: async () => {
-      // Counted now, if it was not lately.
+      // Refreshed, unless it was read recently.
       scrape.status = await belay.status().catch(() => undefined);
       return metrics.text();
     },

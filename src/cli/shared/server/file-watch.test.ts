@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { manualClock } from "../../../testing/manual-clock.ts";
 import { checkOpenFiles, FileWatch } from "./file-watch.ts";
 
-/** What /proc says of a program with a limit of 100 open files. */
+/** A copy of /proc/self of a program with a limit of 100 open files. */
 function program() {
   const self = mkdtempSync(join(tmpdir(), "belay-file-watch-"));
   onTestFinished(() => rmSync(self, { recursive: true, force: true }));
@@ -13,13 +13,13 @@ function program() {
   const opens = (count: number): void => {
     rmSync(join(self, "fd"), { recursive: true, force: true });
     mkdirSync(join(self, "fd"));
-    // And the one that the listing takes.
+    // Plus the descriptor of the listing itself.
     for (let fd = 0; fd <= count; fd += 1) writeFileSync(join(self, "fd", String(fd)), "");
   };
   return { self, opens };
 }
 
-test("G40: files that run out are in the log once, and once when there are enough again", async () => {
+test("G40: a shortage of files is logged once, and its end is logged once", async () => {
   const { self, opens } = program();
   const clock = manualClock();
   const lines: string[] = [];
@@ -43,7 +43,7 @@ test("G40: files that run out are in the log once, and once when there are enoug
   expect(lines).toHaveLength(2);
 });
 
-test("a server is not started with fewer files than it needs", () => {
+test("a server does not start with a limit of fewer files than it needs", () => {
   expect(() => checkOpenFiles(63)).toThrow(/At most 63 files/);
   expect(() => checkOpenFiles(64)).not.toThrow();
   expect(() => checkOpenFiles(undefined)).not.toThrow();

@@ -1,5 +1,5 @@
-// Refuses a limit on open files that is too low to work with. Reports when so many are open that the rest is kept for
-// stops, and when that is over.
+// Refuses to start with too low a limit on open files. Logs when so many files are open that the rest are reserved for
+// stops, and when enough are available again.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
@@ -7,7 +7,7 @@ import { FILES_MIN, isShortOfFiles } from "../../../process/launch/file-limit.ts
 import { openFilesMax } from "../../../system/open-files.ts";
 import type { Log } from "../../../telemetry/log.ts";
 
-/** Throws before anything is opened: later, each step would fail with an error of its own. */
+/** Throws before anything is opened: later, each step would fail with a different error. */
 export function checkOpenFiles(max = openFilesMax()): void {
   if (max === undefined || max >= FILES_MIN) return;
   throw new ControlError("unavailable", `At most ${max} files may be open here, and a server needs ${FILES_MIN}.`, {
@@ -15,8 +15,7 @@ export function checkOpenFiles(max = openFilesMax()): void {
   });
 }
 
-/** How often it is looked at. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 
 export class FileWatch {
   readonly #clock: Clock;
@@ -38,10 +37,10 @@ export class FileWatch {
   }
 
   #later(): () => void {
-    return this.#clock.after(LOOK_MS, () => this.#look(), "idle");
+    return this.#clock.after(POLL_MS, () => this.#poll(), "idle");
   }
 
-  #look(): void {
+  #poll(): void {
     const isShort = isShortOfFiles(0, this.#self);
     if (isShort && !this.#isShort) {
       const hint = "Raise the limit (ulimit -n, LimitNOFILE), or let idle clients go. Stops still work.";

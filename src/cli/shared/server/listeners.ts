@@ -1,4 +1,4 @@
-// Where a server is reached: always on its private socket, and on a port of the loopback unless that is not wanted.
+// Opens the listeners of a server: always its private socket, and a TCP port unless that is disabled.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import type { DataDir } from "../../../sdk/data-dir.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { proxyOf } from "../../commands/serve/serve-options.ts";
 
-/** The usual one. If somebody else has it, and nobody asked for it, another will do. */
+/** The default port. If it is taken and was not requested explicitly, any free port is used. */
 export const DEFAULT_PORT = 23_529;
 
 export interface ListenersOptions {
@@ -25,21 +25,21 @@ export interface Listeners {
   readonly socket: string;
   /** Undefined: there is no port. */
   readonly served: Served | undefined;
-  /** As whoever is on this machine reaches it. */
+  /** The URL for clients on this machine. */
   readonly url: string | undefined;
-  /** The usual port, if it was taken by somebody else. */
+  /** The default port, if another program had it. */
   readonly instead: number | undefined;
   reload(): void;
-  /** Whether the socket's file is still there. */
+  /** Whether the socket's file still exists. */
   isInPlace(): boolean;
-  /** Opens the socket again in its place. Connections to the one whose file was removed stay open. */
+  /** Opens the socket again at its path. Connections to the socket whose file was removed stay open. */
   restore(): Promise<void>;
   close(limitMs: number): Promise<void>;
-  /** What a path of their own leaves behind, at once. For whoever has no time. */
+  /** Removes the socket file synchronously, for a forced exit. */
   forget(): void;
 }
 
-/** Both or none: what was opened is closed again if the other cannot be. */
+/** Opens both listeners or none: if the second fails, the first is closed. */
 export async function openListeners(handle: Handle, options: ListenersOptions): Promise<Listeners> {
   const { socket: asked } = options.server;
   const own = asked === undefined && options.home.socketFile === undefined;
@@ -83,11 +83,11 @@ export async function openListeners(handle: Handle, options: ListenersOptions): 
   }
 }
 
-/** A socket that answers means that the whole home is in use. */
+/** If the socket answers, the whole data directory is in use. */
 const inUse = (error: ControlError): ControlError =>
-  new ControlError("store_locked", error.message, { hint: "Use that server, or give this one a home of its own." });
+  new ControlError("store_locked", error.message, { hint: "Use that server, or give this one its own home." });
 
-/** Whoever listens on every address is called by none of them. */
+/** The URL of a server that listens on every address says `localhost`, since no client can connect to 0.0.0.0. */
 function servedAt(address: Listener["address"] | undefined): Pick<Listeners, "served" | "url"> {
   if (address?.kind !== "tcp") return { served: undefined, url: undefined };
   const { served, url } = address;
@@ -116,7 +116,7 @@ async function openTcp(
   }
 }
 
-/** To a shell this is like any other address that cannot be had. A conflict is about what was asked of a session. */
+/** `unavailable`, as for any address that cannot be listened on: `conflict` is for requests on a session. */
 const taken = (error: ControlError): ControlError =>
   new ControlError("unavailable", error.message, {
     hint: "End that program, or choose another port: --port 0 takes any that is free, --no-tcp opens none.",

@@ -1,6 +1,6 @@
-// A server that waits for the end of a run, to take over its data directory: no other program may be faster.
+// Marks a server that waits for a run to end to take over its data directory, so that no other program takes it first.
 //
-// Invariant: it is a lock of its own, which the operating system frees if the server dies while it waits.
+// Invariant: the mark is a separate lock, which the operating system frees if the server dies while it waits.
 import { join } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import type { DataDir } from "../../../sdk/data-dir.ts";
@@ -9,7 +9,7 @@ import { holderOf } from "../store-holder.ts";
 
 const placeOf = ({ dir }: DataDir): string => canonicalPath(join(dir, "next-server"));
 
-/** Says that a server waits, until the returned function is called. Another one may have said so already. */
+/** Sets the mark until the returned function is called. Does nothing if another server has set it already. */
 export function waitAsServer(home: DataDir): () => void {
   try {
     const lock = takeLock(placeOf(home));
@@ -20,5 +20,5 @@ export function waitAsServer(home: DataDir): () => void {
   }
 }
 
-/** Whether a server takes the directory over as soon as it is free. */
+/** Whether a server waits to take over the directory. */
 export const isServerWaiting = (home: DataDir): boolean => holderOf(placeOf(home)) !== undefined;

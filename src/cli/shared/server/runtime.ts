@@ -1,5 +1,4 @@
-// The works of a house: the configuration, the agent it asks for, and the library opened with both. With a server
-// around it, or without one.
+// Opens a Belay with the agent that the configuration names, for a server or for a command without one.
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../../../agent/permission.ts";
@@ -8,6 +7,7 @@ import { loadConfig } from "../../../config/load-config.ts";
 import { type MadeAgent, makeAgent } from "../../../config/make-agent.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
 import { ControlError } from "../../../core/errors.ts";
+import type { Retention } from "../../../core/model/retention.ts";
 import { STORE_ENDINGS } from "../../../core/own-paths.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import type { BelayOptions } from "../../../sdk/belay-options.ts";
@@ -17,17 +17,16 @@ import { redactor } from "../../../telemetry/redactor.ts";
 import { tierOf } from "../../commands/doctor/doctor.ts";
 import { trustOf } from "../../commands/trust/trust.ts";
 import type { AgentFlags } from "./agent-options.ts";
-import { retentionOf } from "./retention-flag.ts";
 
-/** Everything that has to be known before anything is opened. */
+/** What must be known before anything is opened. */
 export interface RuntimePlan {
   readonly home: DataDir;
   readonly config: SettledConfig;
-  /** Where everything is kept: a file, or `:memory:`. */
+  /** The store file, or `:memory:`. */
   readonly store: string;
   readonly taken: Taken;
   readonly notices: readonly string[];
-  /** The configuration that was read. */
+  /** The configuration file that was read. */
   readonly configFile: string | undefined;
 }
 
@@ -35,11 +34,11 @@ export interface PlanOptions {
   readonly home: DataDir;
   readonly flags: AgentFlags & { readonly store?: string | undefined; readonly retention?: string };
   readonly server?: ServerConfig;
-  /** Whether a configuration that is not trusted yet may be asked about at the terminal. Default `refuse`. */
+  /** Whether to ask at the terminal about a configuration that is not trusted yet. Default `refuse`. */
   readonly trust?: "ask" | "refuse";
 }
 
-/** Reads the configuration, and takes the keys of providers out of this program's environment. */
+/** Reads the configuration, and removes the provider keys from this program's environment. */
 export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOptions): Promise<RuntimePlan> {
   const {
     config,
@@ -52,36 +51,36 @@ export async function makePlan({ home, flags, server, trust = "refuse" }: PlanOp
     defaults: { store: home.storeFile },
     trust: trustOf(home, trust),
   });
-  if (isDemo(config)) refuseIdle(flags);
+  if (isDemo(config)) refuseUnused(flags);
   const taken = await takeSecrets(process.env, config);
   return { home, config, store: config.store ?? home.storeFile, taken, notices, configFile };
 }
 
-/** Nobody else is named. */
+/** Whether the demo agent runs, because no other agent is named. */
 const isDemo = ({ agent, model, acp }: SettledConfig): boolean => [agent, model, acp].every((one) => one === undefined);
 
-/** Whoever types one of these means something by it, and the demo agent would go on as if they had not. */
-function refuseIdle(flags: AgentFlags): void {
-  const idle = (["workspace", "mode", "modes", "tools", "instructions"] as const).filter(
+/** Refuses options that the demo agent would ignore. */
+function refuseUnused(flags: AgentFlags): void {
+  const unused = (["workspace", "mode", "modes", "tools", "instructions"] as const).filter(
     (name) => flags[name] !== undefined,
   );
-  if (idle.length === 0) return;
-  const options = idle.map((name) => `--${name}`).join(", ");
-  const why = "it is a script that works in a folder of its own, and asks before it writes";
+  if (unused.length === 0) return;
+  const options = unused.map((name) => `--${name}`).join(", ");
+  const why = "it is a script that works in its own folder, and asks before it writes";
   throw new ControlError("invalid", `No model is named, and the demo agent takes no ${options}: ${why}.`, {
-    hint: `Name who is to work, with --model or --agent; or leave out ${options}.`,
+    hint: `Name an agent with --model or --agent, or leave out ${options}.`,
   });
 }
 
-/** What a file or the environment says, and may say for another day: no reason to refuse, but to be told. */
-function idleNotices({ mode, workspace }: SettledConfig): readonly string[] {
+/** Notices about ignored settings of a file or the environment: they may be meant for other agents. */
+function unusedNotices({ mode, workspace }: SettledConfig): readonly string[] {
   return [
     ...(mode === "ask"
       ? []
       : [`The demo agent has no modes, and asks before it writes: the mode ${mode} is not used.`]),
     ...(workspace === process.cwd()
       ? []
-      : [`The demo agent works in a folder of its own: the workspace ${workspace} is not used.`]),
+      : [`The demo agent works in its own folder: the workspace ${workspace} is not used.`]),
   ];
 }
 
@@ -107,50 +106,82 @@ function modeOf(word: string): SettledConfig["mode"] {
   });
 }
 
+const RETENTION_LIMITS = {
+  days: ["overall", "days"],
+  sessions: ["overall", "sessions"],
+  bytes: ["overall", "bytes"],
+  "session-days": ["perSession", "days"],
+  "session-events": ["perSession", "events"],
+  "session-bytes": ["perSession", "bytes"],
+} as const;
+
+const BYTE_UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+
+/** Parses `--retention`, as in `days=90,bytes=2GB,session-days=30`. */
+export function retentionOf(typed: string): Retention {
+  const limits: Record<"perSession" | "overall", Record<string, number>> = { perSession: {}, overall: {} };
+  for (const part of typed.split(",")) {
+    const [, name = "", digits = "", unit = ""] = /^\s*([a-z-]+)=(\d+(?:\.\d+)?)([KMGT]B)?\s*$/.exec(part) ?? [];
+    const isLimit = Object.hasOwn(RETENTION_LIMITS, name);
+    const place = isLimit ? RETENTION_LIMITS[name as keyof typeof RETENTION_LIMITS] : undefined;
+    const value = Number(digits) * (BYTE_UNITS[unit] ?? Number.NaN);
+    const isBytes = name.endsWith("bytes");
+    const isWhole = name.endsWith("days") || Number.isInteger(value);
+    if (place === undefined || !(value > 0) || !isWhole || (unit !== "" && !isBytes)) throw notRetention(part);
+    limits[place[0]][place[1]] = value;
+  }
+  return limits;
+}
+
+const notRetention = (part: string): ControlError =>
+  new ControlError("invalid", `--retention takes limits such as days=90 (got ${JSON.stringify(part.slice(0, 40))}).`, {
+    hint: `The limits: ${Object.keys(RETENTION_LIMITS).join(", ")}. Bytes may end with KB, MB, GB or TB.`,
+  });
+
 export interface Runtime {
   readonly belay: Belay;
-  /** Who works, in a few words. */
+  /** A short description of the agent. */
   readonly agent: string;
   readonly isDemo: boolean;
   readonly workspace: string;
-  /** What whoever starts this should know. */
+  /** Messages for the user who starts this. */
   readonly notices: readonly string[];
 }
 
 export interface RuntimeOptions extends Pick<BelayOptions, "onNotice" | "onRecorded" | "loopWatch"> {
-  /** `processes`: how surely they are held is found out at once, and not when the first one is wanted. */
+  /** `processes`: tests containment at the start, not when the first process is started. */
   readonly first?: "processes";
-  /** Where it is reached, if that is not known from its home. */
+  /** The socket of this program, if it is outside its data directory. */
   readonly socket?: string;
-  /** Works instead of the one that the configuration names. */
+  /** Replaces the agent that the configuration names. */
   readonly agent?: GivenAgent;
-  /** The store of the plan, opened already. */
+  /** The store of the plan, if it is already open. */
   readonly opened?: BelayOptions["store"];
 }
 
 export interface GivenAgent {
   readonly agent: BelayOptions["agent"];
-  /** In a few words. */
+  /** A short description. */
   readonly describe: string;
   readonly notice?: string;
 }
 
-/** The last tier is what every machine has. Requiring it has it tested before anything else. */
-const LOOKED_AFTER = { requireTier: "group" } as const;
+/** Every machine has the lowest tier. Requiring it makes the start test containment. */
+const TESTED_AT_START = { requireTier: "group" } as const;
 
-/** A new store is nobody else's to read, wherever it is; what SQLite puts beside it takes after it. */
+/** Creates a new store file that only its user can read. SQLite gives the files beside it the same mode. */
 export function makePrivate(store: string): void {
   if (store === ":memory:" || existsSync(store)) return;
   try {
     closeSync(openSync(store, "wx", 0o600));
   } catch {
-    // Somebody was faster, or there is no such place: opening it says which.
+    // Another program created it first, or the directory does not exist: opening the store reports which.
   }
 }
 
 /**
- * A command that reads these could speak as the owner, and approve the next one by itself. The data directory is hidden
- * as a whole, and so is a directory for sockets of ours; the others are files elsewhere.
+ * The files that are hidden from commands: a command that reads them could act as the user, and approve the next one by
+ * itself. The data directory and the directory of the sockets are hidden completely; the others are single files.
  */
 function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string | undefined): readonly string[] {
   const { dir, socketFile } = home;
@@ -164,17 +195,17 @@ function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string |
   return [dir, ...sockets, ...kept, ...keys, ...taken.files];
 }
 
-/** Where this program lies, with the packages it brings. */
+/** The directory of this program and its packages. */
 const PACKAGE = dirname(dirname(dirname(dirname(import.meta.dirname))));
 
-/** What the next start runs: a command that changes it would act as the server then. */
+/** The code that the next start runs. It is read-only for commands: one that changed it could act as the server. */
 function executedOf({ config, configFile }: RuntimePlan): readonly string[] {
   const { agent, tools, instructions } = config;
   const named = [configFile, agent, tools, typeof instructions === "object" ? instructions.file : undefined];
   return [PACKAGE, ...named.flatMap((path) => (path === undefined ? [] : [resolve(path)]))];
 }
 
-/** To be asked before anything is made: a plan whose workspace is missing leaves no trace. */
+/** Checks the workspace. Called before any file is created, so that a refused plan leaves none behind. */
 export function checkPlan({ config }: RuntimePlan, given: GivenAgent | undefined): void {
   if (given !== undefined || !isDemo(config)) checkWorkspace(config.workspace);
 }
@@ -188,7 +219,7 @@ function checkWorkspace(workspace: string): void {
   });
 }
 
-/** What is hidden from commands is hidden from them there as well. */
+/** A notice if the workspace is the data directory, which is hidden from commands. */
 function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[] {
   if (!existsSync(dir) || realpathSync(workspace) !== realpathSync(dir)) return [];
   return [
@@ -196,39 +227,39 @@ function hiddenWorkspace(workspace: string, { dir }: DataDir): readonly string[]
   ];
 }
 
-/** Opens the store and takes up what an earlier life left. */
-export async function openRuntime(plan: RuntimePlan, wish: RuntimeOptions): Promise<Runtime> {
+/** Opens the Belay of a plan, which resumes the runs in its store. */
+export async function openRuntime(plan: RuntimePlan, runtimeOptions: RuntimeOptions): Promise<Runtime> {
   const { home, config, store, taken, notices } = plan;
-  const { first, socket, agent: given, opened = store, ...ears } = wish;
+  const { first, socket, agent: given, opened = store, ...observers } = runtimeOptions;
   const secrets = secretsOf(plan, socket);
   const demo = given === undefined && isDemo(config);
-  // The demo's tools work in a folder of their own, and its commands may not begin outside of it.
+  // The demo's tools work in their own folder, and its commands may not start outside of it.
   const demoFolder = join(home.dir, "demo");
   if (demo) mkdirSync(demoFolder, { recursive: true, mode: 0o700 });
   const workspace = demo ? demoFolder : config.workspace;
   checkWorkspace(workspace);
-  const around = { env: process.env, taken, demoFolder, hidden: secrets };
-  const made: MadeAgent = given ?? (await makeAgent(config, around));
+  const surroundings = { env: process.env, taken, demoFolder, hidden: secrets };
+  const made: MadeAgent = given ?? (await makeAgent(config, surroundings));
   const { agent, describe, notice, hooks } = made;
   makePrivate(store);
   const { processes, ...options } = openOptions(config);
   const hidden = new HiddenFiles(typeof opened === "string" ? undefined : store, secrets);
   const belay = await openBelay({
     redact: redactor(plan.taken.secrets),
-    ...{ agent, store: opened, ...options, ...ears },
+    ...{ agent, store: opened, ...options, ...observers },
     ...(hooks === undefined ? {} : { hooks }),
     processes: {
       ...(store === ":memory:" ? {} : { dir: `${store}.processes` }),
-      ...(first === "processes" ? LOOKED_AFTER : {}),
+      ...(first === "processes" ? TESTED_AT_START : {}),
       ...{ ...processes, workspace, hidden: hidden.list(), readOnly: executedOf(plan) },
     },
   });
   void belay.closed.then(() => hidden.close());
-  const told = [
+  const allNotices = [
     ...notices,
     ...hiddenWorkspace(workspace, home),
     ...(notice?.split("\n") ?? []),
-    ...(demo ? idleNotices(config) : []),
+    ...(demo ? unusedNotices(config) : []),
   ];
-  return { belay, agent: describe, isDemo: demo, workspace, notices: told };
+  return { belay, agent: describe, isDemo: demo, workspace, notices: allNotices };
 }

@@ -1,18 +1,18 @@
-// The record of a start in the audit trail: how surely commands are held from now on, and what changed since the last
-// start. Where the first command is what decides that, there is a second record then.
+// Records a start in the audit trail: the containment tier, and its change since the last start. If only the first
+// command determines the tier, a second record follows then.
 import type { Tier } from "../../../ports/spawner.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import type { AuditRecord } from "../../../telemetry/audit/audit-record.ts";
 import type { AuditTrail } from "../../../telemetry/audit/audit-trail.ts";
 
 export class StartRecord {
-  /** What was noticed while the mechanism was chosen. */
+  /** Notices from the choice of the mechanism. */
   #notices: string[] = [];
   #trail: Pick<AuditTrail, "note"> | undefined;
   #tier: (() => Tier | undefined) | undefined;
   #isComplete = false;
 
-  /** A notice about processes. Once the tier is recorded it is not about the start any more. */
+  /** Adds a notice about processes. After the tier was recorded, a notice is not about the start and is ignored. */
   notice(text: string): void {
     if (!this.#isComplete) this.#notices.push(text);
   }
@@ -24,8 +24,8 @@ export class StartRecord {
     await this.#note(tier());
   }
 
-  /** Something was recorded in a session: the tier may be known now. */
-  look(): void {
+  /** Called after each event of a session: the tier may be known now. */
+  check(): void {
     if (this.#isComplete || this.#tier === undefined) return;
     const tier = this.#tier();
     if (tier !== undefined) void this.#note(tier);

@@ -1,5 +1,5 @@
-// A program that works on a store that was named, outside of a data directory: commands with the same --store find it
-// at a socket that is named after the file.
+// Serves a store that was named with --store, outside of a data directory: commands with the same --store find the
+// program at a socket that is named after the file.
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -8,7 +8,7 @@ import { serveBelay } from "../../../http/serve.ts";
 import type { BelayControl } from "../../../ports/control.ts";
 import { socketOfStore } from "../../../sdk/data-dir.ts";
 
-/** The directory of the socket, for `openRuntime()`: it is there, and hidden, before the first command starts. */
+/** Creates the directory of the socket, so that `openRuntime()` hides it before the first command starts. */
 export function socketDirectory(store: string): { readonly socket?: string } {
   if (store === ":memory:") return {};
   const socket = dirname(socketOfStore(store));
@@ -16,7 +16,7 @@ export function socketDirectory(store: string): { readonly socket?: string } {
   return { socket };
 }
 
-/** Serves `belay` until the returned function is called. Where there can be no socket, it warns and serves nothing. */
+/** Serves `belay` until the returned function is called. If no socket can be opened, it warns and serves nothing. */
 export async function serveStore(
   belay: BelayControl,
   store: string,
@@ -25,7 +25,7 @@ export async function serveStore(
   if (store === ":memory:") return async () => {};
   const path = socketOfStore(store);
   try {
-    // Who may open the socket may ask: it takes no tokens.
+    // The file mode of the socket is the access control, so it takes no tokens.
     const serving = await serveBelay(belay, { tokens: () => undefined, at: { kind: "socket", path } });
     return async () => {
       await serving.close();

@@ -1,14 +1,14 @@
-// The line on which a question at a terminal is answered, key by key.
+// Parses keys from a terminal and edits the line that answers a question.
 //
 // Invariants
-// 1. Every byte has one meaning, wherever a read was cut: an escape sequence is never taken for typed text.
-// 2. Pasted text is told apart where the terminal does so, and is dropped where it must not answer.
+// 1. A split read changes nothing: an escape sequence is never taken for typed text.
+// 2. Pasted text is recognised if the terminal marks it, and dropped where it must not answer.
 
-/** What a terminal was asked to say when it has painted everything before it, and what it says then. */
+/** The status request, which a terminal answers after it has painted everything before it, and its reply. */
 export const PAINTED_QUERY = "\u001b[5n";
 const PAINTED_REPLY = "\u001b[0n";
 
-/** Pasted text comes between two marks while this is on. */
+/** Bracketed paste mode: the terminal puts pasted text between two marks. */
 export const PASTE_MARKS_ON = "\u001b[?2004h";
 export const PASTE_MARKS_OFF = "\u001b[?2004l";
 const PASTE_BEGINS = "\u001b[200~";
@@ -18,9 +18,9 @@ export type Key =
   | { readonly kind: "text"; readonly text: string; readonly pasted: boolean }
   | { readonly kind: "enter"; readonly pasted: boolean }
   | { readonly kind: "rubout" | "clear" | "end" | "interrupt" | "suspend" | "quit" }
-  /** The terminal has painted what was written before it was asked. */
+  /** The terminal has painted everything that was written before the status request. */
   | { readonly kind: "painted" }
-  /** Arrows, function keys and whatever else answers nothing. */
+  /** Arrows, function keys and other keys without a meaning here. */
   | { readonly kind: "other" };
 
 const CONTROL: Readonly<Record<string, Exclude<Key["kind"], "text" | "enter">>> = {
@@ -38,10 +38,10 @@ const SEQUENCE = /^\u001b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^[O])/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
 const BEGUN = /^\u001b(?:\[[0-?]*[ -/]*|O)?$/;
 
-/** A sequence that has not ended after this many characters is none. */
+/** Input that has not ended after this many characters is not a sequence. */
 const SEQUENCE_CHARS_MAX = 64;
 
-/** Reads keys out of what a terminal sends. A sequence that was cut is kept until its rest is there. */
+/** Parses the input of a terminal into keys. An incomplete sequence is kept until the rest arrives. */
 export class KeyReader {
   #rest = "";
   #pasting = false;
@@ -76,7 +76,7 @@ export class KeyReader {
   }
 }
 
-/** What becomes of the line by one key: what to show of it, and whether that was its end. */
+/** The effect of one key on the line: what to echo, or the finished line. */
 export type Typed =
   | { readonly kind: "more"; readonly echo: string }
   | { readonly kind: "line"; readonly text: string }
@@ -123,5 +123,5 @@ export class AnswerLine {
   }
 }
 
-/** Whether it may take two columns. Rather too often than too seldom. */
+/** Whether a character may take two columns. Errs towards two. */
 export const isWide = (character: string): boolean => (character.codePointAt(0) ?? 0) >= 0x1100;

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import type { QuestionId, RunId } from "../../../core/model/ids.ts";
 import type { Subject } from "../../../core/model/question.ts";
-import { askedAs } from "./asked-question.ts";
+import { formatQuestion } from "./asked-question.ts";
 
 let columns = 60;
 
 const asked = (about: Subject, code?: string) =>
-  askedAs(
+  formatQuestion(
     { id: "ask_1.1" as QuestionId, runId: "run_1" as RunId, about },
     { columns: () => columns, ...(code === undefined ? {} : { code }) },
   );
@@ -19,7 +19,7 @@ const APPROVAL: Subject = {
   scope: "shell",
 };
 
-test("only Belay's own words begin a row; what the model wrote stands in the margin", () => {
+test("only Belay's own text begins a row; the model's text is in the margin", () => {
   const rows = asked(APPROVAL).about().split("\n");
   expect(rows.filter((row) => row !== "" && !row.startsWith("│"))).toEqual([
     expect.stringContaining("Approval ask_1.1  of run_1"),
@@ -28,7 +28,7 @@ test("only Belay's own words begin a row; what the model wrote stands in the mar
   expect(rows.join("\n")).toContain("DIGEST");
 });
 
-test("G36: drawn again after the terminal became narrower, each row still stands in the margin", () => {
+test("G36: when the question is drawn again on a narrower terminal, each row is still in the margin", () => {
   const { about } = asked(APPROVAL);
   columns = 30;
   const rows = about()
@@ -38,7 +38,7 @@ test("G36: drawn again after the terminal became narrower, each row still stands
   expect(Math.max(...rows.map(({ length }) => length))).toBeLessThan(30);
 });
 
-test("an approval takes the code that was made for it, and no yes", () => {
+test("an approval needs the code of its question; a plain yes does not approve", () => {
   const { read, paste } = asked(APPROVAL, "k7pm");
   expect(paste).toBe("dropped");
   expect(read(" K7PM ")).toEqual({ kind: "allow", always: false });

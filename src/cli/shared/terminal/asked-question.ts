@@ -1,8 +1,8 @@
-// A question as it is put to a person at a terminal, and what their answer means. The same on every surface.
+// Formats a question for a user at a terminal, and parses the answer. Every command uses the same format.
 //
 // Invariants
-// 1. Only Belay's own words begin a row. Whatever somebody else has written stands behind the mark of a margin.
-// 2. An approval is given with a code that is made anew each time it is asked for. A bare yes gives none.
+// 1. Only Belay's own text begins a row. Text of a model, a tool or an agent is behind the mark of a margin.
+// 2. An approval is given with a code that is new each time the question is asked. A plain yes does not approve.
 import { styleText } from "node:util";
 import type { RunId } from "../../../core/model/ids.ts";
 import type { Question } from "../../../core/model/question.ts";
@@ -10,41 +10,42 @@ import { randomIds } from "../../../system/random-ids.ts";
 import { systemClock } from "../../../system/system-clock.ts";
 import { exactly } from "../open-questions.ts";
 import type { Ask } from "./held-terminal.ts";
-import { inMargin, SPOKEN } from "./margin.ts";
+import { AGENT_MARK, inMargin } from "./margin.ts";
 
-export type Meant =
+export type ParsedAnswer =
   | { readonly kind: "allow"; readonly always: boolean }
   | { readonly kind: "deny"; readonly note: string }
   | { readonly kind: "answer"; readonly value: string }
   | { readonly kind: "unclear"; readonly advice: string };
 
-export interface AskedAs extends Pick<Ask, "about" | "prompt" | "paste"> {
-  readonly read: (typed: string) => Meant;
+export interface FormattedQuestion extends Pick<Ask, "about" | "prompt" | "paste"> {
+  readonly read: (typed: string) => ParsedAnswer;
 }
 
 interface AskedOptions {
   readonly code?: string;
-  /** How wide the terminal is each time it is drawn. */
+  /** The width of the terminal, read each time the question is drawn. */
   readonly columns?: () => number | undefined;
 }
 
 const CODE_CHARS = 4;
-/** Characters that are taken for one another. */
+/** Characters that are easily confused. */
 const ALIKE = /[01lo]/g;
 
-/** The end of an id is made by chance; its beginning tells the time. */
+/** The end of a generated id is random; its beginning is the time. */
 export const newCode = (): string =>
   randomIds(systemClock).make("run_").slice(-16).replaceAll(ALIKE, "").slice(-CODE_CHARS);
 
-export function askedAs(
+export function formatQuestion(
   question: Pick<Question, "id" | "about"> & { readonly runId: RunId },
   { code = newCode(), columns = () => process.stderr.columns }: AskedOptions = {},
-): AskedAs {
-  const [id = "", ...words] = exactly(question);
-  const shown = (): string => inMargin(SPOKEN, words.map((line) => line.slice(2)).join("\n"), columns());
+): FormattedQuestion {
+  const [id = "", ...lines] = exactly(question);
+  const shown = (): string => inMargin(AGENT_MARK, lines.map((line) => line.slice(2)).join("\n"), columns());
   const bold = (text: string): string => styleText("bold", text, { stream: process.stderr });
   if (question.about.kind === "question") {
-    const read = (typed: string): Meant => (typed.trim() === "" ? EMPTY : { kind: "answer", value: typed.trim() });
+    const read = (typed: string): ParsedAnswer =>
+      typed.trim() === "" ? EMPTY : { kind: "answer", value: typed.trim() };
     const about = (): string => `\n${bold(`Question ${id}`)}\n${shown()}`;
     return { about, prompt: bold("Answer: "), paste: "taken", read };
   }
@@ -56,9 +57,9 @@ export function askedAs(
   };
 }
 
-const EMPTY: Meant = { kind: "unclear", advice: "An answer has a text." };
+const EMPTY: ParsedAnswer = { kind: "unclear", advice: "An answer has a text." };
 
-function verdict(typed: string, code: string): Meant {
+function verdict(typed: string, code: string): ParsedAnswer {
   const [word = "", ...rest] = typed.trim().toLowerCase().split(/\s+/);
   if (/^(n|no)$/.test(word)) return { kind: "deny", note: typed.trim().split(/\s+/).slice(1).join(" ") };
   const always = rest.length === 1 && /^a(lways)?$/.test(rest[0] ?? "");

@@ -1,10 +1,10 @@
-// A question to whoever sits at the terminal. It is asked on stderr, so that stdout stays what was asked for.
+// A yes-or-no question to the user at the terminal. It is printed on stderr, so that stdout has only the result.
 import { createInterface } from "node:readline";
 
-/** Whether somebody is there to be asked. Nobody is kept waiting for an answer that cannot come. */
+/** Whether a user can be asked. Without a terminal a question would wait forever. */
 export const isAttended = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true;
 
-/** Only a clear yes is one. Ctrl-C and the end of the input are a no. */
+/** Only an explicit yes counts. Ctrl-C and the end of the input are a no. */
 export function confirm(question: string): Promise<"yes" | "no"> {
   return new Promise((resolve) => {
     const reader = createInterface({ input: process.stdin, output: process.stderr });

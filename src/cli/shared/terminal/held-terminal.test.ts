@@ -1,4 +1,4 @@
-// Which keys answer a question at a terminal, in every order in which they and the painting can come.
+// The keys that answer a question at a terminal, for every order of typing and painting.
 import { EventEmitter } from "node:events";
 import { describe, expect, test } from "vitest";
 import { manualClock } from "../../../testing/manual-clock.ts";
@@ -18,13 +18,13 @@ class Keys extends EventEmitter {
   }
 }
 
-function stage() {
+function openTerminal() {
   const [input, clock] = [new Keys(), manualClock()];
   const [written, signals]: [string[], string[]] = [[], []];
   let late = "";
   const held = new HeldTerminal({
     ...{ input, clock, output: { write: (text) => written.push(text) } },
-    // Keys that were pressed while the event loop was busy are read after its timers.
+    // Keys that were pressed while the event loop was blocked are read after its timers.
     afterReads: async () => {
       if (late !== "") input.type(late);
       late = "";
@@ -50,9 +50,9 @@ function stage() {
   };
 }
 
-describe("keys that are no answer", () => {
-  test("before, during and shortly after the painting; the prompt appears once it is quiet", async () => {
-    const { input, clock, ask, screen } = stage();
+describe("keys that do not answer the question", () => {
+  test("keys typed before, during and shortly after the painting are dropped; the prompt follows a pause", async () => {
+    const { input, clock, ask, screen } = openTerminal();
     input.type("y\r");
     const answer = ask();
     input.type("y\r");
@@ -67,8 +67,8 @@ describe("keys that are no answer", () => {
     expect(await answer).toBe("no");
   });
 
-  test("keys that a busy program reads after its timer begin the wait anew", async () => {
-    const { input, clock, ask, screen, pressedWhileBusy } = stage();
+  test("keys that a blocked program reads after its timer restart the wait", async () => {
+    const { input, clock, ask, screen, pressedWhileBusy } = openTerminal();
     const answer = ask();
     input.type(PAINTED);
     pressedWhileBusy("y\r");
@@ -79,8 +79,8 @@ describe("keys that are no answer", () => {
     expect(await answer).toBe("fine");
   });
 
-  test("the report on an earlier question that was withdrawn is not one on this", async () => {
-    const { input, clock, ask, screen } = stage();
+  test("the paint report of a withdrawn question does not count for the next one", async () => {
+    const { input, clock, ask, screen } = openTerminal();
     const withdrawn = new AbortController();
     const first = ask({ signal: withdrawn.signal });
     withdrawn.abort();
@@ -94,8 +94,8 @@ describe("keys that are no answer", () => {
     expect(screen()).toContain("PROMPT");
   });
 
-  test("a terminal that never reports has had ample time", async () => {
-    const { input, clock, ask } = stage();
+  test("a terminal that never reports counts as painted after a timeout", async () => {
+    const { input, clock, ask } = openTerminal();
     const answer = ask();
     await clock.advance(PAINT_MS);
     await clock.advance(QUIET_MS);
@@ -103,8 +103,8 @@ describe("keys that are no answer", () => {
     expect(await answer).toBe("ok");
   });
 
-  test("sequences that were cut are not taken for text, and pasted text is dropped or taken as asked", async () => {
-    const { input, clock, ask } = stage();
+  test("split escape sequences are not taken for text; pasted text is dropped or taken by the option", async () => {
+    const { input, clock, ask } = openTerminal();
     const open = async (over: Partial<Ask>): Promise<{ readonly answer: Promise<string | undefined> }> => {
       const answer = ask(over);
       input.type("\u001b[");
@@ -122,8 +122,8 @@ describe("keys that are no answer", () => {
 });
 
 describe("G36: a terminal that changes its size", () => {
-  test("drops what was typed and draws the question again in its new width, once it keeps its size", async () => {
-    const { input, clock, ask, held, screen } = stage();
+  test("drops the typed keys and draws the question in the new width, once the size is stable", async () => {
+    const { input, clock, ask, held, screen } = openTerminal();
     let columns = 80;
     const answer = ask({ about: () => `ABOUT IN ${columns}\n` });
     input.type(PAINTED);
@@ -144,8 +144,8 @@ describe("G36: a terminal that changes its size", () => {
     expect(await answer).toBe("code");
   });
 
-  test("while it settles begins the wait anew; without a question it does nothing", async () => {
-    const { input, clock, ask, held, screen } = stage();
+  test("restarts the wait; without a question it does nothing", async () => {
+    const { input, clock, ask, held, screen } = openTerminal();
     held.resized();
     await clock.advance(QUIET_MS);
     expect(screen()).toBe("");
@@ -160,8 +160,8 @@ describe("G36: a terminal that changes its size", () => {
   });
 });
 
-test("Ctrl-C, Ctrl-Z and Ctrl-\\ are heard at any moment; Ctrl-D on an empty line leaves", async () => {
-  const { input, clock, ask, signals, held } = stage();
+test("Ctrl-C, Ctrl-Z and Ctrl-\\ work at any moment; Ctrl-D on an empty line ends the question", async () => {
+  const { input, clock, ask, signals, held } = openTerminal();
   input.type("\u0003");
   const answer = ask();
   input.type(`\u0003${PAINTED}`);
@@ -177,8 +177,8 @@ test("Ctrl-C, Ctrl-Z and Ctrl-\\ are heard at any moment; Ctrl-D on an empty lin
   expect(signals).toEqual(["SIGINT", "SIGINT", "SIGTSTP", "SIGQUIT"]);
 });
 
-test("released, or left alone, it asks nobody any more and gives the terminal back", async () => {
-  const { input, ask, held } = stage();
+test("after release(), or after the terminal was closed, it leaves raw mode and asks no questions", async () => {
+  const { input, ask, held } = openTerminal();
   const answer = ask();
   input.emit("end");
   expect(await answer).toBeUndefined();

@@ -1,20 +1,20 @@
-// The terminal of a command that asks: held from its beginning to its end, so that only keys pressed after a question
-// was on the screen can answer it.
+// Keeps the terminal in raw mode from the start to the end of a command that asks questions, so that only keys pressed
+// after a question was on the screen can answer it.
 //
 // Invariants
-// 1. While no answer is awaited, everything typed is read and dropped. Nothing waits in the terminal for a question.
-// 2. An answer is taken only after the terminal has said that it has painted the question (or had ample time to), and
-//    after nothing was typed for a while. Only then is it asked for, on a line of its own.
-// 3. A terminal that changes its width breaks rows anew, so that a row of another author may begin without its margin.
-//    The question is drawn again then, and what was typed on the one before is dropped.
-// 4. Ctrl-C, Ctrl-Z and Ctrl-\ do what they always do, at any moment.
+// 1. While no answer is awaited, typed keys are read and dropped. No typed-ahead input is left for a question.
+// 2. An answer is accepted only after the terminal has reported that it has painted the question (or had ample time
+//    to), and after a pause without typing. Only then the prompt is shown, on its own line.
+// 3. A terminal that changes its width wraps rows again, so that a row of another author may lose its margin. The
+//    question is drawn again then, and keys typed on the previous one are dropped.
+// 4. Ctrl-C, Ctrl-Z and Ctrl-\ work at any moment.
 import type { Clock } from "../../../ports/clock.ts";
 import { AnswerLine, type Key, KeyReader, PAINTED_QUERY, PASTE_MARKS_OFF, PASTE_MARKS_ON } from "./answer-line.ts";
 
-/** Terminals answer at once; from far away it takes as long as the line. Those that never do are not waited for. */
+/** How long to wait for the paint report. Terminals answer at once, remote ones after a round trip, some never. */
 export const PAINT_MS = 1_500;
 
-/** Nothing was typed for this long: whoever types next has had time to see what is asked. */
+/** The pause without typing, in which the user can see the question. */
 export const QUIET_MS = 300;
 
 export interface Keyboard {
@@ -28,11 +28,11 @@ export interface Keyboard {
 }
 
 export interface Ask {
-  /** What it is about, in whole lines that fit the terminal as it is now. It is painted first. */
+  /** The question, in whole lines that fit the terminal as it is now. It is painted first. */
   readonly about: () => string;
-  /** What is typed on, shown once an answer counts. */
+  /** The input prompt, shown once an answer counts. */
   readonly prompt: string;
-  /** `dropped`: what is pasted answers nothing. */
+  /** `dropped`: pasted text is ignored. */
   readonly paste: "taken" | "dropped";
   readonly signal: AbortSignal;
 }
@@ -41,12 +41,12 @@ export interface HeldTerminalOptions {
   readonly input: Keyboard;
   readonly output: { write(text: string): unknown };
   readonly clock: Clock;
-  /** Resolves once everything that has already been typed has been read. */
+  /** Resolves once all keys that were already typed have been read. */
   readonly afterReads: () => Promise<void>;
   readonly signal: (signal: "SIGINT" | "SIGTSTP" | "SIGQUIT") => void;
 }
 
-type Stage =
+type Phase =
   | { readonly kind: "idle" }
   | { readonly kind: "painting" | "settling" | "resizing"; readonly ask: Ask }
   | { readonly kind: "open"; readonly ask: Ask; readonly line: AnswerLine };
@@ -55,11 +55,11 @@ export class HeldTerminal {
   readonly #options: HeldTerminalOptions;
   readonly #keys = new KeyReader();
   readonly #decoder = new TextDecoder();
-  #stage: Stage = { kind: "idle" };
+  #phase: Phase = { kind: "idle" };
   #answer: (line: string | undefined) => void = () => {};
   #dispose: () => void = () => {};
-  /** Reports that the terminal still owes: one on an earlier question is not on this one. */
-  #owed = 0;
+  /** Outstanding paint reports: a report on an earlier question does not count for this one. */
+  #reportsPending = 0;
   #gone = false;
 
   constructor(options: HeldTerminalOptions) {
@@ -71,7 +71,7 @@ export class HeldTerminal {
     input.resume();
   }
 
-  /** The line that was typed. Undefined: the question was withdrawn, or nobody is there any more. */
+  /** Resolves with the typed line. Undefined: the question was withdrawn, or the terminal was closed. */
   ask(ask: Ask): Promise<string | undefined> {
     if (ask.signal.aborted || this.#gone) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -85,29 +85,29 @@ export class HeldTerminal {
     });
   }
 
-  /** A line of ours in between: below what was typed so far, which is then shown again. */
+  /** Prints a line below the text typed so far, and then the text again. */
   interject(line: string): void {
     const { output } = this.#options;
-    if (this.#stage.kind !== "open") output.write(line);
-    else output.write(`\n${line}${this.#stage.ask.prompt}${this.#stage.line.text}`);
+    if (this.#phase.kind !== "open") output.write(line);
+    else output.write(`\n${line}${this.#phase.ask.prompt}${this.#phase.line.text}`);
   }
 
-  /** Back from the shell: it may have changed the terminal, and what is on it. */
+  /** Called when the shell resumes the program: it may have changed the mode and the content of the terminal. */
   resumed(): void {
     if (this.#gone) return;
     this.#setRaw(false);
     this.#setRaw(true);
-    if (this.#stage.kind !== "idle") this.#paint(this.#stage.ask);
+    if (this.#phase.kind !== "idle") this.#paint(this.#phase.ask);
   }
 
-  /** Its rows are other ones now. While it is being resized this comes many times; the question is drawn once. */
+  /** Called when the terminal changes its size. Debounced: the question is drawn once, after the last change. */
   resized(): void {
-    const stage = this.#stage;
-    if (stage.kind === "idle") return;
+    const phase = this.#phase;
+    if (phase.kind === "idle") return;
     this.#dispose();
-    if (stage.kind === "open") this.#options.output.write("\n");
-    this.#stage = { kind: "resizing", ask: stage.ask };
-    this.#dispose = this.#options.clock.after(QUIET_MS, () => this.#paint(stage.ask));
+    if (phase.kind === "open") this.#options.output.write("\n");
+    this.#phase = { kind: "resizing", ask: phase.ask };
+    this.#dispose = this.#options.clock.after(QUIET_MS, () => this.#paint(phase.ask));
   }
 
   release(): void {
@@ -121,39 +121,39 @@ export class HeldTerminal {
     input.pause();
   }
 
-  /** A terminal that was closed takes no mode any more, and needs none. */
+  /** Ignores errors: a closed terminal has no mode. */
   #setRaw(on: boolean): void {
     try {
       this.#options.input.setRawMode(on);
     } catch {
-      // Its end is reported by the stream.
+      // The stream reports that the terminal was closed.
     }
   }
 
   #paint(ask: Ask): void {
     this.#dispose();
-    this.#stage = { kind: "painting", ask };
-    this.#owed += 1;
+    this.#phase = { kind: "painting", ask };
+    this.#reportsPending += 1;
     this.#options.output.write(`${ask.about()}${PASTE_MARKS_ON}${PAINTED_QUERY}`);
     this.#dispose = this.#options.clock.after(PAINT_MS, () => {
-      this.#owed = 0;
+      this.#reportsPending = 0;
       this.#settle(ask);
     });
   }
 
-  /** The question is on the screen. From here on nothing may be typed for a while. */
+  /** The question is on the screen: waits for a pause without typing. */
   #settle(ask: Ask): void {
     this.#dispose();
-    const stage: Stage = { kind: "settling", ask };
-    this.#stage = stage;
+    const phase: Phase = { kind: "settling", ask };
+    this.#phase = phase;
     this.#dispose = this.#options.clock.after(QUIET_MS, () => {
-      // A timer may fire before keys are read that were pressed earlier; they begin the wait anew.
-      void this.#options.afterReads().then(() => this.#stage === stage && this.#open(ask));
+      // A timer may fire before keys that were pressed earlier are read; those restart the wait.
+      void this.#options.afterReads().then(() => this.#phase === phase && this.#open(ask));
     });
   }
 
   #open(ask: Ask): void {
-    this.#stage = { kind: "open", ask, line: new AnswerLine(ask.paste) };
+    this.#phase = { kind: "open", ask, line: new AnswerLine(ask.paste) };
     this.#options.output.write(ask.prompt);
   }
 
@@ -163,15 +163,16 @@ export class HeldTerminal {
 
   #press(key: Key): void {
     if (key.kind === "interrupt") this.#options.signal("SIGINT");
-    else if (key.kind === "suspend" || key.kind === "quit") this.#hand(key.kind === "suspend" ? "SIGTSTP" : "SIGQUIT");
+    else if (key.kind === "suspend" || key.kind === "quit")
+      this.#suspend(key.kind === "suspend" ? "SIGTSTP" : "SIGQUIT");
     else if (key.kind === "painted") this.#painted();
-    else if (this.#stage.kind === "settling") this.#settle(this.#stage.ask);
-    else if (this.#stage.kind === "open") this.#type(this.#stage.line, key);
+    else if (this.#phase.kind === "settling") this.#settle(this.#phase.ask);
+    else if (this.#phase.kind === "open") this.#type(this.#phase.line, key);
   }
 
   #painted(): void {
-    this.#owed = Math.max(0, this.#owed - 1);
-    if (this.#stage.kind === "painting" && this.#owed === 0) this.#settle(this.#stage.ask);
+    this.#reportsPending = Math.max(0, this.#reportsPending - 1);
+    if (this.#phase.kind === "painting" && this.#reportsPending === 0) this.#settle(this.#phase.ask);
   }
 
   #type(line: AnswerLine, key: Key): void {
@@ -181,16 +182,16 @@ export class HeldTerminal {
   }
 
   #end(line: string | undefined): void {
-    if (this.#stage.kind === "idle") return;
-    const { kind } = this.#stage;
+    if (this.#phase.kind === "idle") return;
+    const { kind } = this.#phase;
     this.#dispose();
-    this.#stage = { kind: "idle" };
+    this.#phase = { kind: "idle" };
     this.#options.output.write(`${PASTE_MARKS_OFF}${kind === "open" ? "\n" : ""}`);
     this.#answer(line);
   }
 
-  /** As the shell has it, while it has it. */
-  #hand(signal: "SIGTSTP" | "SIGQUIT"): void {
+  /** Leaves raw mode while the shell has the terminal. */
+  #suspend(signal: "SIGTSTP" | "SIGQUIT"): void {
     this.#setRaw(false);
     this.#options.signal(signal);
   }

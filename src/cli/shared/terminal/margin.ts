@@ -1,26 +1,26 @@
-// Text of others at a terminal, told apart from what Belay asks: each row of it begins with a mark, and no question
-// does. Rows are broken here, because a terminal that breaks one begins the next without the mark.
+// Puts text of models and tools at a terminal in a margin: each row begins with a mark, and no question of Belay does.
+// Rows are wrapped here, because a terminal that wraps a row begins the next one without the mark.
 import { isWide } from "./answer-line.ts";
 import { wrapped } from "./screen.ts";
 
-/** Before what a model, a tool or an agent has written. */
-export const SPOKEN = "│ ";
+/** Before text of a model, a tool or an agent. */
+export const AGENT_MARK = "│ ";
 
-/** Before what Belay reports. Inputs and results of calls are quoted there. */
-export const REPORTED = "· ";
+/** Before reports of Belay, which quote inputs and results of calls. */
+export const REPORT_MARK = "· ";
 
 const TAB_COLUMNS = 8;
 
-/** Where nobody says how wide they are. */
+/** The width of a terminal that does not report one. */
 const COLUMNS = 80;
 
-/** Narrower than this there is no room for a mark and a text. */
+/** The smallest width with room for a mark and text. */
 const COLUMNS_MIN = 8;
 
 export class Margin {
   readonly #mark: string;
   readonly #columns: () => number | undefined;
-  /** How many columns of the open row are taken; 0: none is open. */
+  /** The used columns of the open row; 0: no row is open. */
   #at = 0;
 
   constructor(mark: string, columns: () => number | undefined) {
@@ -28,32 +28,32 @@ export class Margin {
     this.#columns = columns;
   }
 
-  /** More of it. Whoever calls has made it harmless: no controls but line ends and tabs. */
-  lay(text: string): string {
+  /** Formats more text. The caller has sanitised it: no control characters except newlines and tabs. */
+  format(text: string): string {
     const columns = Math.max(COLUMNS_MIN, this.#columns() || COLUMNS);
-    let laid = "";
+    let formatted = "";
     for (const character of text) {
       if (character === "\n") {
-        laid += this.#at === 0 ? `${this.#mark.trimEnd()}\n` : "\n";
+        formatted += this.#at === 0 ? `${this.#mark.trimEnd()}\n` : "\n";
         this.#at = 0;
         continue;
       }
       if (this.#at > this.#mark.length && this.#at + (isWide(character) ? 2 : 1) > columns - 1) {
-        laid += "\n";
+        formatted += "\n";
         this.#at = 0;
       }
       if (this.#at === 0) {
-        laid += this.#mark;
+        formatted += this.#mark;
         this.#at = this.#mark.length;
       }
       const width = this.#widthOf(character, columns);
-      laid += character === "\t" ? " ".repeat(width) : character;
+      formatted += character === "\t" ? " ".repeat(width) : character;
       this.#at += width;
     }
-    return laid;
+    return formatted;
   }
 
-  /** What closes the open row, if there is one. */
+  /** Ends the open row, if there is one. */
   end(): string {
     const open = this.#at > 0;
     this.#at = 0;
@@ -66,10 +66,10 @@ export class Margin {
   }
 }
 
-/** Whole lines of it, broken between words where that can be. */
+/** Formats whole lines, wrapped between words where possible. */
 export function inMargin(mark: string, text: string, columns: number | undefined): string {
   const margin = new Margin(mark, () => columns);
   const width = Math.max(COLUMNS_MIN, columns || COLUMNS) - mark.length - 1;
   const lines = text.split("\n").flatMap((line) => wrapped(line, width));
-  return margin.lay(lines.join("\n")) + margin.end();
+  return margin.format(lines.join("\n")) + margin.end();
 }

@@ -1,17 +1,17 @@
-// Standard output as the property of a protocol.
+// Reserves stdout for a protocol.
 //
 // Invariants
-// 1. Nothing but what is written here reaches stdout: whatever else prints in this program goes to stderr.
-// 2. A reader that is gone is an error of this output, and does not end the program by itself.
+// 1. Only this output writes to stdout: all other prints of this program go to stderr.
+// 2. A closed pipe is an error of this output, and does not end the program by itself.
 import { Writable } from "node:stream";
 
-/** Takes stdout for the protocol alone. Called before anything is loaded that might print. */
+/** Reserves stdout. Call it before loading any module that might print. */
 export function protocolOutput(): Writable {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
-  // `console` looks the method up each time it prints, so this is the one place to stand in its way.
+  // `console` looks up the method each time it prints, so replacing it here redirects every print.
   stdout.write = stderr.write.bind(stderr);
-  // The command line leaves at once when nobody reads any more. Here something has to be brought to an end before.
+  // `main.ts` exits at once when the pipe is closed. A protocol has to shut down first.
   for (const stream of [stdout, stderr]) stream.removeAllListeners("error");
   stderr.on("error", () => {});
   const output = new Writable({

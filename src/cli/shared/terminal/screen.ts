@@ -1,84 +1,85 @@
-// Who says what, in two columns. Speech that is still coming is kept open, and closed before anybody else speaks.
+// Prints a conversation in two columns: source and text. Streamed text stays open, and is closed before another source
+// prints.
 import { styleText } from "node:util";
 import { plainLine, plainText } from "../format/plain-text.ts";
 
 /** Where the lines go. */
-export interface Paper {
-  /** People look at it: what is still open is shown, and redrawn. Else only whole lines are told. */
+export interface ScreenOutput {
+  /** On a terminal the open line is shown and redrawn. Otherwise only whole lines are printed. */
   readonly terminal: boolean;
   readonly columns: number;
   print(line: string): void;
   show(rows: readonly string[]): void;
 }
 
-export type Speaker = "you" | "agent" | "thinks" | "belay" | `call ${number}` | `proc ${number}` | `ask ${number}`;
-type Voice = "agent" | "thinks";
+export type Source = "you" | "agent" | "thinks" | "belay" | `call ${number}` | `proc ${number}` | `ask ${number}`;
+type StreamSource = "agent" | "thinks";
 
-/** Two before, and one after the name. */
+/** Two columns before the source, seven for it, and one after it. */
 const MARGIN = 10;
 
-/** Narrower than this, a terminal breaks lines by itself, and better so than letter by letter. */
+/** On a narrower terminal lines are left to the terminal to wrap, rather than wrapped letter by letter. */
 const WIDTH_MIN = 8;
 
 export class Screen {
-  readonly #paper: Paper;
-  #open: { readonly voice: Voice; text: string; first: boolean } | undefined;
+  readonly #output: ScreenOutput;
+  #open: { readonly source: StreamSource; text: string; first: boolean } | undefined;
   #status = "";
 
-  constructor(paper: Paper) {
-    this.#paper = paper;
+  constructor(output: ScreenOutput) {
+    this.#output = output;
   }
 
   get terminal(): boolean {
-    return this.#paper.terminal;
+    return this.#output.terminal;
   }
 
-  /** One thing said. Words of others are made harmless by this, and stay on lines of their own. */
-  say(who: Speaker, text: string): void {
+  /** Prints one message. The text is sanitised, and keeps to its own lines. */
+  print(source: Source, text: string): void {
     this.close();
-    for (const [at, line] of this.#wrap(plainLine(text)).entries()) this.#paper.print(laidOut(who, line, at === 0));
+    for (const [at, line] of this.#wrap(plainLine(text)).entries()) this.#output.print(laidOut(source, line, at === 0));
     this.#draw();
   }
 
-  /** A line of our own that nobody says. */
-  raw(line: string): void {
+  /** Prints a line without a source. */
+  printRaw(line: string): void {
     this.close();
-    this.#paper.print(plainText(line).replaceAll("\n", " "));
+    this.#output.print(plainText(line).replaceAll("\n", " "));
   }
 
-  /** More of something that is being said. */
-  speak(voice: Voice, text: string): void {
-    if (this.#open?.voice !== voice) this.close();
-    this.#open ??= { voice, text: "", first: true };
+  /** Appends streamed text. */
+  append(source: StreamSource, text: string): void {
+    if (this.#open?.source !== source) this.close();
+    this.#open ??= { source, text: "", first: true };
     this.#open.text += text;
-    this.#spill(this.#open);
+    this.#printLines(this.#open);
     this.#draw();
   }
 
-  /** Nothing more is said for now. */
+  /** Closes the open line. */
   close(): void {
     const open = this.#open;
     this.#open = undefined;
     const rest = plainLine(open?.text ?? "");
     if (open === undefined || rest === "") return;
-    this.#paper.print(laidOut(open.voice, rest, open.first));
+    this.#output.print(laidOut(open.source, rest, open.first));
     this.#draw();
   }
 
-  /** What is going on, in a row that is redrawn. */
+  /** Sets the status row, which is redrawn. */
   status(text: string): void {
     this.#status = plainLine(text);
     this.#draw();
   }
 
-  /** Prints what has become a whole line, and keeps the rest open. */
-  #spill(open: { readonly voice: Voice; text: string; first: boolean }): void {
+  /** Prints the complete lines of the open text, and keeps the rest open. */
+  #printLines(open: { readonly source: StreamSource; text: string; first: boolean }): void {
     const lines = plainText(open.text)
       .split("\n")
       .flatMap((line) => (this.terminal ? this.#wrap(line) : [line]));
     if (lines.length < 2) return;
     for (const line of lines.slice(0, -1).filter((one) => one.trim() !== "")) {
-      this.#paper.print(laidOut(open.voice, plainLine(line), open.first));
+      this.#output.print(laidOut(open.source, plainLine(line), open.first));
       open.first = false;
     }
     open.text = lines.at(-1) ?? "";
@@ -87,17 +88,17 @@ export class Screen {
   #draw(): void {
     if (!this.terminal) return;
     const open = this.#open === undefined ? "" : plainLine(this.#open.text);
-    const rows = open === "" || this.#open === undefined ? [] : [laidOut(this.#open.voice, open, this.#open.first)];
-    const width = this.#paper.columns - 1;
-    this.#paper.show(this.#status === "" ? rows : [...rows, styleText("dim", `  ${this.#status}`.slice(0, width))]);
+    const rows = open === "" || this.#open === undefined ? [] : [laidOut(this.#open.source, open, this.#open.first)];
+    const width = this.#output.columns - 1;
+    this.#output.show(this.#status === "" ? rows : [...rows, styleText("dim", `  ${this.#status}`.slice(0, width))]);
   }
 
   #wrap(text: string): readonly string[] {
-    return this.terminal ? wrapped(text, Math.max(WIDTH_MIN, this.#paper.columns - MARGIN - 1)) : [text];
+    return this.terminal ? wrapped(text, Math.max(WIDTH_MIN, this.#output.columns - MARGIN - 1)) : [text];
   }
 }
 
-/** Lines of at most this width. The space at the end of an open line is kept: the next word is still to come. */
+/** Wraps a text to this width. A space at the end of the open line is kept for the next word. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
@@ -111,16 +112,16 @@ export function wrapped(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** A word that is longer than a line is cut, so that a row is a row. */
+/** Splits a word that is longer than a line. */
 function pieces(word: string, width: number): readonly string[] {
   const cut: string[] = [];
   for (let at = 0; at < word.length; at += width) cut.push(word.slice(at, at + width));
   return cut;
 }
 
-function laidOut(who: Speaker, text: string, first: boolean): string {
-  const kind = who.split(" ", 1)[0] as keyof typeof COLOURS;
-  const name = first ? who : "";
+function laidOut(source: Source, text: string, first: boolean): string {
+  const kind = source.split(" ", 1)[0] as keyof typeof COLOURS;
+  const name = first ? source : "";
   return `  ${styleText(COLOURS[kind], name.padEnd(7))} ${kind === "thinks" ? styleText("dim", text) : text}`;
 }
 

@@ -9,15 +9,15 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-function paper({ isTTY }: { readonly isTTY: boolean }) {
+function recordedOutput({ isTTY }: { readonly isTTY: boolean }) {
   const written: string[] = [];
   const output = { isTTY, columns: 40, write: (text: string) => written.push(text) > 0 };
   return { output: output as unknown as NodeJS.WriteStream, written };
 }
 
-test("it is shown while the work goes on, and gone with it", async () => {
+test("the spinner is shown while the work runs, and erased when it ends", async () => {
   const clock = manualClock();
-  const { output, written } = paper({ isTTY: true });
+  const { output, written } = recordedOutput({ isTTY: true });
   const work = new Gate();
   const spun = spinning(
     "stopping \u001b[31mrun_1",
@@ -35,9 +35,9 @@ test("it is shown while the work goes on, and gone with it", async () => {
   expect(clock.pending).toEqual([]);
 });
 
-test("work that fails leaves nothing of it either", async () => {
+test("the spinner is erased when the work fails", async () => {
   const clock = manualClock();
-  const { output, written } = paper({ isTTY: true });
+  const { output, written } = recordedOutput({ isTTY: true });
   const work = new Gate();
   const spun = spinning(
     "x",
@@ -55,10 +55,10 @@ test.each([
   ["no terminal", { isTTY: false }, {}],
   ["NO_COLOR", { isTTY: true }, { NO_COLOR: "1" }],
   ["a terminal that cannot move its cursor", { isTTY: true }, { TERM: "dumb" }],
-])("with %s there is nothing to see", async (_, stream, env) => {
+])("with %s no spinner is shown", async (_, stream, env) => {
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   const clock = manualClock();
-  const { output, written } = paper(stream);
+  const { output, written } = recordedOutput(stream);
   await spinning("x", Promise.resolve(), { clock, output });
   expect(written).toEqual([]);
   expect(clock.pending).toEqual([]);

@@ -1,7 +1,7 @@
-// A sign of life on a terminal while somebody waits. On stderr, so that what is piped on stays clean.
+// A progress indicator on a terminal. It is on stderr, so that piped stdout stays clean.
 //
 // Invariants
-// 1. Once it has stopped, nothing of it is on the screen, and nothing of it keeps the program alive.
+// 1. Once it has stopped, it is erased from the screen, and no timer of it keeps the program alive.
 import type { Clock } from "../../../ports/clock.ts";
 import { plainLine } from "../format/plain-text.ts";
 import { clip, coloured } from "../format/table.ts";
@@ -9,7 +9,7 @@ import { clip, coloured } from "../format/table.ts";
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const FRAME_MS = 100;
 
-/** What is over sooner than this needs no sign. */
+/** Work that is faster than this shows no spinner. */
 const QUIET_MS = 300;
 
 export interface SpinnerParts {
@@ -17,25 +17,25 @@ export interface SpinnerParts {
   readonly output: NodeJS.WriteStream;
 }
 
-/** Shows the text while the work goes on. */
+/** Shows the text until the work settles. */
 export async function spinning<T>(text: string, work: Promise<T>, { clock, output }: SpinnerParts): Promise<T> {
   if (coloured(output) === "without") return work;
   const began = clock.elapsed();
   let shown = false;
-  let dispose = (): void => {};
+  let cancelTimer = (): void => {};
   const draw = (): void => {
     const elapsedMs = clock.elapsed() - began;
     const frame = FRAMES[Math.floor(elapsedMs / FRAME_MS) % FRAMES.length] ?? "";
     const line = clip(`${frame} ${plainLine(text)} (${Math.floor(elapsedMs / 1_000)} s)`, (output.columns || 80) - 1);
     output.write(`\r\u001b[2K${line}`);
     shown = true;
-    dispose = clock.after(FRAME_MS, draw, "idle");
+    cancelTimer = clock.after(FRAME_MS, draw, "idle");
   };
-  dispose = clock.after(QUIET_MS, draw, "idle");
+  cancelTimer = clock.after(QUIET_MS, draw, "idle");
   try {
     return await work;
   } finally {
-    dispose();
+    cancelTimer();
     if (shown) output.write("\r\u001b[2K");
   }
 }

@@ -1,9 +1,9 @@
-// Somebody at the keyboard of this terminal, asked one thing at a time.
+// Asks the user at this terminal, one question at a time.
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../../ports/clock.ts";
 import { HeldTerminal } from "./held-terminal.ts";
 
-/** Holds the terminal until it is released. Questions are on stderr: stdout carries the words of the run alone. */
+/** Holds the terminal until it is released. Questions are on stderr: stdout has only the text of the run. */
 export interface TerminalPrompt {
   readonly ask: HeldTerminal["ask"];
   readonly interject: HeldTerminal["interject"];
@@ -14,11 +14,11 @@ export function atTerminal(clock: Clock): TerminalPrompt {
   const held = new HeldTerminal({
     ...{ input: process.stdin, output: process.stderr, clock },
     afterReads: async () => {
-      // Twice: the first may come before what is waiting is read.
+      // Twice: the first turn may end before pending input is read.
       await nextTurn();
       await nextTurn();
     },
-    // A terminal that is read key by key sends no signals. Sent to ourselves, they are heard like any other.
+    // A terminal in raw mode sends no signals, so this program sends them to itself.
     signal: (signal) => process.kill(process.pid, signal),
   });
   const resumed = (): void => held.resumed();
@@ -36,6 +36,6 @@ export function atTerminal(clock: Clock): TerminalPrompt {
   };
 }
 
-/** Whether somebody can be asked here. */
+/** Whether a user can be asked here. */
 export const isInteractive = (): boolean =>
   process.stdin.isTTY === true && process.stderr.isTTY === true && process.env.TERM !== "dumb";

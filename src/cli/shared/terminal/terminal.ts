@@ -1,9 +1,9 @@
-// What the command line says, and how it looks. Colours only on a terminal, and not if NO_COLOR is set.
+// Prints the output of the command line. Colours are used only on a terminal, and not if NO_COLOR is set.
 import { styleText } from "node:util";
 import { toControlError } from "../../../core/errors.ts";
 import { plainLine, plainText } from "../format/plain-text.ts";
 
-/** The column at which explanations begin, so that a reader's eye can run down it. */
+/** The column at which explanations begin. */
 const INDENT = " ".repeat(10);
 const WIDTH = 100;
 
@@ -15,22 +15,22 @@ export function printHeading(text: string): void {
   print(`\n${styleText("bold", text)}`);
 }
 
-/** Who speaks, and what: one line of a conversation. Whatever is in the text, it stays a line. */
+/** Prints one line of a conversation. Line breaks in the text are removed. */
 export function printLine(who: "you" | "agent" | "belay", text: string): void {
   for (const [at, line] of wrap(plainLine(text), WIDTH - INDENT.length).entries()) {
     print(`  ${styleText(COLOURS[who], (at === 0 ? who : "").padEnd(7))} ${line}`);
   }
 }
 
-/** What the line above meant, in plain words. */
+/** Explains the line above. */
 export function printMeaning(text: string): void {
   for (const line of wrap(text, WIDTH - INDENT.length)) print(`${INDENT}${styleText("dim", line)}`);
 }
 
-/** A failure, in three parts: what happened, what it means, what to do. */
+/** Prints an error: what happened, what to do, and whether a retry may help. */
 export function printError(thrown: unknown): void {
   const error = toControlError(thrown);
-  // A server says some of this, and names in it are those of others.
+  // Parts may come from a server and contain names that others chose, so they are sanitised.
   const lines = [styleText("red", `belay: ${plainText(error.message)}`, { stream: process.stderr })];
   lines.push(`  ${plainText(error.hint)}${error.retryable ? " (It may work if you try again.)" : ""}`);
   if (error.cause instanceof Error && error.code === "internal") lines.push(`  ${error.cause.stack ?? error.cause}`);

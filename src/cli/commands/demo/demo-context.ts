@@ -1,4 +1,4 @@
-// Where the demo plays: a store in a folder of its own, and the means to leave at any moment.
+// The context of the demo: a store in a temporary folder, and an abort signal that ends every wait.
 import { rmSync } from "node:fs";
 import { mkdir, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,11 +14,11 @@ import type { Notice } from "../../../ports/hooks.ts";
 import { type Belay, openBelay } from "../../../sdk/belay.ts";
 import type { RunHandle } from "../../../sdk/run.ts";
 import type { Session } from "../../../sdk/session.ts";
-import { sayOutcome } from "../../shared/format/format-outcome.ts";
+import { formatOutcome } from "../../shared/format/format-outcome.ts";
 import { printLine } from "../../shared/terminal/terminal.ts";
 
 export interface Pace extends DemoPace {
-  /** A moment to read. */
+  /** The pause for reading. */
   readonly readMs: number;
   readonly graceMs: number;
 }
@@ -28,12 +28,12 @@ export const PACES = {
   fast: { readMs: 0, wordMs: 1, stepMs: 15, stubbornMs: 300, graceMs: 100 },
 } as const satisfies Record<string, Pace>;
 
-/** What closing may take once somebody wants to leave: the rest of the second is the operating system's. */
+/** How long closing may take after a signal. */
 const LEAVE_MS = 500;
 
-export class Stage {
+export class DemoContext {
   readonly pace: Pace;
-  /** How often each tool has really been begun. */
+  /** How often each tool was really started. */
   readonly begun = new Map<string, number>();
   readonly notices: Notice[] = [];
   readonly #folder: string;
@@ -46,14 +46,14 @@ export class Stage {
     this.#leave = leave;
   }
 
-  static async build(pace: Pace, leave: AbortSignal): Promise<Stage> {
+  static async build(pace: Pace, leave: AbortSignal): Promise<DemoContext> {
     const folder = await mkdtemp(join(tmpdir(), "belay-demo-"));
-    // At the very end, whichever way that comes: also if nobody reads our output any more.
+    // Runs at every exit, even if the reader of stdout has closed the pipe.
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-    return new Stage(folder, pace, leave);
+    return new DemoContext(folder, pace, leave);
   }
 
-  /** Where the agent's tools work. */
+  /** The folder of the agent's tools. */
   get files(): string {
     return join(this.#folder, "files");
   }
@@ -74,13 +74,13 @@ export class Stage {
     return this.#belay;
   }
 
-  /** The one that is open. */
+  /** The open Belay. */
   get belay(): Belay {
     if (this.#belay === undefined) throw new Error("Nothing is open yet.");
     return this.#belay;
   }
 
-  /** Waits for something, but not longer than the audience stays. */
+  /** Waits for a promise; rejects at once after a signal. */
   async until<T>(coming: Promise<T>): Promise<T> {
     this.#leave.throwIfAborted();
     let leave = (): void => {};
@@ -95,17 +95,17 @@ export class Stage {
     }
   }
 
-  /** A moment to read. */
+  /** Pauses for reading. */
   async pause(ms: number = this.pace.readMs): Promise<void> {
     await sleep(ms, undefined, { signal: this.#leave });
   }
 
-  /** The first event of this type in a run's life; those that came before are skipped. */
+  /** The first event of this type in a run. */
   async event<T extends Recorded["type"]>(run: RunHandle, type: T): Promise<Extract<Recorded, { type: T }>> {
     return this.until(firstOf(run, (event) => (isOf(event, type) ? event : undefined)));
   }
 
-  /** The first event of a session, after a position, that is what is looked for. */
+  /** The first result of `pick` for the events of a session after a position. */
   async eventIn<T>(session: Session, after: Seq, pick: (event: Recorded) => T | undefined): Promise<T> {
     return this.until(firstIn(session, after, pick));
   }
@@ -115,23 +115,23 @@ export class Stage {
   }
 }
 
-/** A prompt, said aloud. */
+/** Prints a prompt and sends it. */
 export function ask(session: Session, text: string): RunHandle {
   printLine("you", `prompt "${text}"`);
   return session.prompt(text);
 }
 
-/** Says how a run ended, and the agent's words if it said any. */
-export async function ended(stage: Stage, run: RunHandle, name?: string): Promise<Outcome> {
-  const outcome = await stage.until(run.outcome);
-  const text = await stage.until(run.text({ all: true }));
+/** Prints the text and the outcome of a run. */
+export async function ended(context: DemoContext, run: RunHandle, name?: string): Promise<Outcome> {
+  const outcome = await context.until(run.outcome);
+  const text = await context.until(run.text({ all: true }));
   if (text !== "") printLine("agent", text);
-  printLine("belay", `${name === undefined ? "" : `${name}: `}${sayOutcome(outcome)}`);
-  await stage.pause();
+  printLine("belay", `${name === undefined ? "" : `${name}: `}${formatOutcome(outcome)}`);
+  await context.pause();
   return outcome;
 }
 
-/** The first of a run's events and deltas that is what is looked for; those that came before are skipped. */
+/** The first result of `pick` for the events and deltas of a run. */
 export async function firstOf<T>(run: RunHandle, pick: (event: Recorded | Delta) => T | undefined): Promise<T> {
   for await (const event of run) {
     const found = event.type === "gap" ? undefined : pick(event);
