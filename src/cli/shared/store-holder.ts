@@ -6,7 +6,7 @@ import { DatabaseSync } from "../../store/sqlite/node-sqlite.ts";
 import { errorKindOf } from "../../store/sqlite/sqlite-errors.ts";
 
 export interface Holder {
-  /** Undefined: the file does not name one, because it is being opened. */
+  /** Undefined: the file does not name one, because it is being opened, or the store is in memory. */
   readonly pid: number | undefined;
   /** When it opened the store: wall clock, ms. */
   readonly since: number | undefined;

@@ -230,7 +230,7 @@ function noteOfHolder(home: DataDir): ServerNote | undefined {
   const note = readServer(home);
   const holder = holderOf(home.storeFile);
   if (note === undefined || holder === undefined) return undefined;
-  // The store does not name a holder that is still opening it.
+  // The file does not name a holder that is still opening it, or has its store in memory.
   const isHolders = holder.pid === undefined ? isAlive(note.pid) : holder.pid === note.pid;
   return isHolders ? note : undefined;
 }
