@@ -58,7 +58,7 @@ export async function runServe(flags: ServeFlags): Promise<number> {
       server.reload();
       log.info(`read again: tokens, certificate, log level (${now})`);
     } catch (error) {
-      // An unreadable certificate does not end the server: the old one still runtime.
+      // An unreadable certificate does not end the server: the old one stays in use.
       log.warn("not read again; the previous settings stay in effect", { error, ...adviceOf(error) });
     }
   });
@@ -79,6 +79,9 @@ export async function runServe(flags: ServeFlags): Promise<number> {
 /** How often to retry while a run without a server has the directory. */
 const RETRY_MS = 250;
 
+/** How often to retry while the run that was waited for is closing: 30 s, longer than its grace. */
+const TRIES_WITHOUT_NOTE_MAX = 120;
+
 interface Waiting {
   readonly home: DataDir;
   readonly log: Log;
@@ -95,15 +98,22 @@ async function whenFree(
     isLeaving = true;
   });
   let stopWaiting: (() => void) | undefined;
+  let waitedFor: number | undefined;
+  let triesWithoutNote = 0;
   try {
-    for (let waitedFor: number | undefined; !isLeaving; ) {
+    while (!isLeaving) {
       try {
         return await open();
       } catch (error) {
         const note = noteOfHolder(home);
-        if (!isLocked(error) || note?.host !== "run") throw occupied(error, home);
-        if (waitedFor !== note.pid) log.info("waiting for the end of a run without a server", { pid: note.pid });
-        waitedFor = note.pid;
+        // A run that ends removes its note first and gives the lock back last.
+        triesWithoutNote = note === undefined ? triesWithoutNote + 1 : 0;
+        const isEnding = note === undefined && waitedFor !== undefined && triesWithoutNote <= TRIES_WITHOUT_NOTE_MAX;
+        if (!isLocked(error) || !(note?.host === "run" || isEnding)) throw occupied(error, home);
+        if (note !== undefined && waitedFor !== note.pid) {
+          log.info("waiting for the end of a run without a server", { pid: note.pid });
+          waitedFor = note.pid;
+        }
         stopWaiting ??= waitAsServer(home);
         await Promise.race([new Promise<void>((resolve) => void systemClock.after(RETRY_MS, resolve)), stopped]);
       }
