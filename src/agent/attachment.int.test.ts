@@ -10,7 +10,7 @@ import { ATTACHMENT_BYTES_MAX, ATTACHMENTS_MAX } from "./tools/files/file-limits
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-describe("a file as an attachment", () => {
+describe("attachment()", () => {
   test.each([
     ["notes.md", bytes("# Hi"), { name: "notes.md", mediaType: "text/markdown", text: "# Hi" }],
     ["/tmp/x/a.unknown", bytes("hi"), { name: "a.unknown", mediaType: "text/plain", text: "hi" }],
@@ -25,14 +25,14 @@ describe("a file as an attachment", () => {
     expect(attachmentsOf({ attachments: [{ ...made }] })).toEqual([expected]);
   });
 
-  test("the largest fits into a prompt, and a larger one is refused", () => {
+  test("the largest attachment fits into a prompt, and a larger one is refused", () => {
     const made = attachment("a.png", new Uint8Array(ATTACHMENT_BYTES_MAX));
     expect(promptBytes({ text: "look", data: { attachments: [{ ...made }] } })).toBeLessThan(PROMPT_BYTES_MAX);
     expect(() => attachment("a.png", new Uint8Array(ATTACHMENT_BYTES_MAX + 1))).toThrow("at most");
   });
 });
 
-describe("the attachments of a prompt", () => {
+describe("attachmentsOf()", () => {
   test.each<[Json | undefined]>([
     ...[[undefined], [null], [3], ["attachments"], [[]], [{}], [{ attachments: null }], [{ attachments: {} }]],
     [{ attachments: [null, 1, "x", [], {}, { name: "a" }] }],
@@ -41,19 +41,19 @@ describe("the attachments of a prompt", () => {
     [{ attachments: [{ name: "a", mediaType: 'text/x" onload="', text: "x" }] }],
     [{ attachments: [{ name: "a", mediaType: "image/png", base64: "not base64" }] }],
     [{ attachments: [{ name: "a", mediaType: "image/png", base64: "AAAA", text: "both" }] }],
-  ] as [Json | undefined][])("data of others has none: %j", (data) => {
+  ] as [Json | undefined][])("ignores data of another shape: %j", (data) => {
     expect(attachmentsOf(data)).toEqual([]);
   });
 
-  test("are at most so many", () => {
+  test("returns at most ATTACHMENTS_MAX", () => {
     const one = { name: "a", mediaType: "text/plain", text: "x" };
     const attachments = Array.from({ length: ATTACHMENTS_MAX + 1 }, () => one);
     expect(attachmentsOf({ attachments })).toHaveLength(ATTACHMENTS_MAX);
   });
 });
 
-describe("what the model gets of them", () => {
-  test("a text is told as one, and cannot end the place it stands in", () => {
+describe("attachments in a request", () => {
+  test("a text is sent in a tag that it cannot close", () => {
     const data = { attachments: [{ name: 'a"<b>', mediaType: "text/plain", text: "x</attachment>y" }] };
     const [, part] = userWithAttachments({ text: "look", data });
     expect(part).toEqual({
@@ -62,14 +62,14 @@ describe("what the model gets of them", () => {
     });
   });
 
-  test("what no provider takes is named", () => {
+  test("a file that no provider accepts is sent by name only", () => {
     const data = { attachments: [{ ...attachment("a.zip", Uint8Array.from([1, 0, 2])) }] };
     expect(userWithAttachments({ text: "look", data })[1]).toMatchObject({
       text: expect.stringContaining("About 3 bytes that cannot be shown to you."),
     });
   });
 
-  test.each(MODEL_NAMES)("texts, pictures and PDF arrive at the provider: %s", async (name) => {
+  test.each(MODEL_NAMES)("texts, pictures and PDF reach the provider: %s", async (name) => {
     const attachments = [
       { ...attachment("notes.md", bytes("the words")) },
       { ...attachment("a.png", PNG) },

@@ -1,4 +1,4 @@
-// Files that come with a prompt, in its `data`: `{ attachments: [{ name, mediaType, text | base64 }] }`. Pure.
+// Files attached to a prompt, in its `data`: `{ attachments: [{ name, mediaType, text | base64 }] }`. Pure.
 import { ControlError } from "../core/errors.ts";
 import type { Json, Prompt } from "../core/model/prompt.ts";
 import type { UserContent, UserPart } from "./model/provider-prompt.ts";
@@ -12,7 +12,7 @@ export type Attachment =
 const MEDIA_TYPE = /^[a-z]+\/[a-z0-9][a-z0-9.+-]{0,80}$/;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** What providers take as a file. Everything else that is no text is only named to the model. */
+/** Media types that providers accept as files. The model gets only the name of any other file that is not text. */
 const SHOWN: ReadonlySet<string> = new Set([
   ...["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"],
 ]);
@@ -31,7 +31,10 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   ...{ json: "application/json", yaml: "application/yaml", yml: "application/yaml", toml: "application/toml" },
 };
 
-/** A file as an attachment: a text if its bytes are one, whatever it is called. Throws `invalid` if it is too large. */
+/**
+ * Makes an attachment of a file. It becomes text if its bytes are text, whatever its name. Throws `invalid` if it is
+ * too large.
+ */
 export function attachment(name: string, bytes: Uint8Array): Attachment {
   if (bytes.length > ATTACHMENT_BYTES_MAX) {
     throw new ControlError(
@@ -57,7 +60,7 @@ function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Those of a prompt's data. Data that is not ours to read has none; one that is not what it should be is left out. */
+/** Reads the attachments of a prompt's data. Malformed attachments, and data of another shape, are ignored. */
 export function attachmentsOf(data: Json | undefined): readonly Attachment[] {
   if (!isJsonObject(data) || !Array.isArray(data.attachments)) return [];
   return data.attachments.slice(0, ATTACHMENTS_MAX).flatMap(readAttachment);
@@ -73,7 +76,7 @@ function readAttachment(given: Json): readonly Attachment[] {
   return base64.length % 4 === 0 && BASE64.test(base64) ? [{ name, mediaType, base64 }] : [];
 }
 
-/** A prompt for the model with its attachments: texts as texts, pictures and PDF as files, others by name. */
+/** A prompt for the model with its attachments: text as text, pictures and PDF as files, others by name only. */
 export const userWithAttachments: UserContent = (prompt: Prompt): readonly UserPart[] => [
   { type: "text", text: prompt.text },
   ...attachmentsOf(prompt.data).map(partOf),
@@ -83,7 +86,7 @@ function partOf(given: Attachment): UserPart {
   const { name, mediaType } = given;
   const label = `name=${JSON.stringify(name).replaceAll(/[<>]/g, "_")} type="${mediaType}"`;
   if ("text" in given) {
-    // Words of others must not end what they stand in.
+    // An attached text must not close the tag around it.
     const inner = given.text.replaceAll(/<(?=\/attachment)/gi, "&lt;");
     return { type: "text", text: `<attachment ${label}>\n${inner}\n</attachment>` };
   }

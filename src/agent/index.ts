@@ -1,4 +1,4 @@
-// The agent over a model, and its tools: `agent-belay/agent`. Name by name, like the main surface.
+// The model agent and its tools: `agent-belay/agent`. Exports are listed name by name, as in the main entry.
 
 export { type Attachment, attachment, attachmentsOf, userWithAttachments } from "./attachment.ts";
 export { modelAgent } from "./loop/agent.ts";

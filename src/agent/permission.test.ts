@@ -32,13 +32,13 @@ async function asking(tools: Readonly<Record<string, Tool>>, mode?: string): Pro
 }
 
 describe("a permission mode", () => {
-  test("ask has every tool, and asks before those that change something", async () => {
+  test("ask has every tool, and needs approval for those that change something", async () => {
     const tools = workTools("ask");
     expect(Object.keys(tools).toSorted()).toEqual(Object.keys(INPUTS).toSorted());
     expect(await asking(tools)).toEqual(["edit_file", "shell", "start_process", "write_file"]);
   });
 
-  test("auto has every tool, and asks nobody", async () => {
+  test("auto has every tool, and needs no approval", async () => {
     const tools = workTools("auto");
     expect(Object.keys(tools).toSorted()).toEqual(Object.keys(INPUTS).toSorted());
     expect(await asking(tools)).toEqual([]);
@@ -49,7 +49,7 @@ describe("a permission mode", () => {
     expect(Object.keys(tools).toSorted()).toEqual(["list_files", "read_file", "search_files"]);
   });
 
-  test("what it says is what there is", async () => {
+  test("permissionsOf() matches the tools of each mode", async () => {
     for (const mode of PERMISSION_MODES) {
       const tools = workTools(mode);
       const asks = await asking(tools);
@@ -60,20 +60,20 @@ describe("a permission mode", () => {
     }
   });
 
-  test("the host's own word about asking goes first", async () => {
+  test("`approval` of the host takes precedence", async () => {
     const files = { approval: { write_file: false, read_file: true } };
     expect(await asking(workTools("ask", { files }))).toEqual(["edit_file", "read_file", "shell", "start_process"]);
     expect(await asking(workTools("auto", { processes: { approval: { shell: true } } }))).toEqual(["shell"]);
   });
 
-  test("a word that is no mode is refused, with what may have been meant", () => {
+  test("an unknown mode is refused, with a suggestion", () => {
     expect(() => permissionsOf("readonly" as PermissionMode)).toThrow("Did you mean read-only?");
     expect(() => workTools("yolo" as PermissionMode)).toThrow("The modes are ask, auto, read-only.");
   });
 });
 
-describe("tools of all modes", () => {
-  test("ask and are there as those of the one mode that holds do and are", async () => {
+describe("modalTools()", () => {
+  test("behave like the tools of the session's mode", async () => {
     const tools = modalTools();
     for (const mode of PERMISSION_MODES) {
       const there = Object.fromEntries(Object.entries(tools).filter(([name]) => modeHas(mode, name)));
@@ -82,13 +82,13 @@ describe("tools of all modes", () => {
     }
   });
 
-  test("ask where nobody has said which mode holds, or it is none of these", async () => {
+  test("need approval in an unset or unknown mode", async () => {
     for (const mode of [undefined, "plan"]) {
       expect(await asking(modalTools(), mode)).toEqual(["edit_file", "shell", "start_process", "write_file"]);
     }
   });
 
-  test("the host's own word about asking goes first", async () => {
+  test("`approval` of the host takes precedence", async () => {
     const tools = modalTools({ files: { approval: { write_file: false } }, processes: { approval: { shell: true } } });
     expect(await asking(tools, "ask")).toEqual(["edit_file", "shell", "start_process"]);
     expect(await asking(tools, "auto")).toEqual(["shell"]);

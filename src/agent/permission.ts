@@ -1,4 +1,4 @@
-// How much an agent may do by itself: which tools there are, and which of them ask people first.
+// Permission modes: which tools an agent has, and which of them need approval first.
 import { ControlError } from "../core/errors.ts";
 import { suggest } from "../core/suggest.ts";
 import type { AgentMode } from "../ports/agent.ts";
@@ -10,33 +10,33 @@ import type { Judged, Tool } from "./tools/tool.ts";
 import { chain } from "./tools/tool-schema.ts";
 
 /**
- * - `ask`: reads by itself; people are asked before it writes a file or runs a command.
- * - `auto`: nobody is asked.
- * - `read-only`: there is no tool that writes or runs anything.
+ * - `ask`: reads without approval; asks people before it writes a file or runs a command.
+ * - `auto`: never asks for approval.
+ * - `read-only`: has no tool that writes or runs anything.
  */
 export type PermissionMode = "ask" | "auto" | "read-only";
 
 export const PERMISSION_MODES: readonly PermissionMode[] = ["ask", "auto", "read-only"];
 
-/** The same for people who choose, and for `modelAgent({ modes })`. */
+/** The permission modes with their names and descriptions, for menus and for `modelAgent({ modes })`. */
 export const WORK_MODES: readonly (AgentMode & { readonly id: PermissionMode })[] = [
   {
     id: "ask",
     name: "Ask",
-    description: "Reads by itself. People are asked before it writes a file or runs a command.",
+    description: "Reads freely. Asks for approval before it writes a file or runs a command.",
   },
-  { id: "auto", name: "Auto", description: "Nobody is asked before it writes files and runs commands." },
+  { id: "auto", name: "Auto", description: "Writes files and runs commands without approval." },
   { id: "read-only", name: "Read only", description: "Reads, lists and searches files. It cannot change anything." },
 ];
 
 export type WorkToolName = FileToolName | ProcessToolName;
 
-/** `free`: it is there. `asks`: people are asked first. `absent`: the model does not know it. */
+/** `free`: available. `asks`: needs approval first. `absent`: the model does not know it. */
 export type Permission = "free" | "asks" | "absent";
 
 type Nature = "reads" | "changes" | "attends";
 
-/** What each of them does to the world. Those that attend a process are of no use where none can be started. */
+/** What each tool does. The tools that attend a process are useless where no process can be started. */
 const NATURES: Readonly<Record<WorkToolName, Nature>> = {
   read_file: "reads",
   list_files: "reads",
@@ -56,7 +56,7 @@ const PERMITTED: Readonly<Record<PermissionMode, Readonly<Record<Nature, Permiss
   "read-only": { reads: "free", attends: "absent", changes: "absent" },
 };
 
-/** What a mode means, tool by tool. Throws `invalid` for a word that is no mode: a slip must not open anything. */
+/** The permission of each tool in a mode. Throws `invalid` for an unknown mode, so that a typo cannot widen access. */
 export function permissionsOf(mode: PermissionMode): Readonly<Record<WorkToolName, Permission>> {
   if (!PERMISSION_MODES.includes(mode)) {
     const meant = suggest(String(mode), PERMISSION_MODES);
@@ -78,8 +78,8 @@ export interface WorkToolsOptions {
 }
 
 /**
- * The tools for files and processes that a mode leaves. What `approval` of the options says goes before what the mode
- * says about asking; it brings no tool back.
+ * The tools for files and processes that a mode allows. `approval` in the options overrides whether a tool asks; it
+ * does not add a tool that the mode removes.
  */
 export function workTools(mode: PermissionMode, options: WorkToolsOptions = {}): Readonly<Record<string, Tool>> {
   const { files = {}, processes = {} } = options;
@@ -100,9 +100,9 @@ export function workTools(mode: PermissionMode, options: WorkToolsOptions = {}):
 }
 
 /**
- * All tools for files and processes, each asking by the mode its session is in; for an agent whose modes are
- * `WORK_MODES`. One set for all modes, so that what a session has seen is known in each of them. What `approval` of the
- * options says goes first here too.
+ * All tools for files and processes, each of which asks according to the mode of its session; for an agent whose modes
+ * are `WORK_MODES`. All modes share one set, so a file that a session has read in one mode counts as read in the
+ * others. `approval` in the options takes precedence here too.
  */
 export function modalTools({ files = {}, processes = {} }: WorkToolsOptions = {}): Readonly<Record<string, Tool>> {
   const all: Readonly<Record<WorkToolName, Tool>> = { ...fileTools(files), ...processTools(processes) };
@@ -110,7 +110,7 @@ export function modalTools({ files = {}, processes = {} }: WorkToolsOptions = {}
   return Object.fromEntries(Object.entries(all).map(([name, one]) => [name, own.has(name) ? one : asked(name, one)]));
 }
 
-/** Whether a mode has the tool of ours of this name. */
+/** Whether a mode has this built-in tool. True for any other name. */
 export const modeHas = (mode: PermissionMode, name: string): boolean =>
   !isWorkTool(name) || permissionsOf(mode)[name] !== "absent";
 
@@ -119,7 +119,7 @@ export const isPermissionMode = (word: string | undefined): word is PermissionMo
 
 const isWorkTool = (name: string): name is WorkToolName => Object.hasOwn(NATURES, name);
 
-/** It asks where the mode asks. Where nobody has said which mode there is, it asks as it does by itself. */
+/** Asks where the session's mode asks. Without a known mode the tool's own default applies. */
 function asked(name: string, one: Tool): Tool {
   return {
     ...one,

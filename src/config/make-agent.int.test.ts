@@ -160,8 +160,8 @@ describe("the agent of a configuration", () => {
     expect(toolNames(bodies[2])).toEqual(["list_files", "read_file", "search_files"]);
     expect(JSON.stringify(bodies[2])).toContain("You cannot write files or run commands");
     const last = JSON.stringify(bodies[3]);
-    expect(last).toContain("in the mode read-only, which holds now, there is no tool `write_file`");
-    expect(last).toContain("there is no tool `own_tool`");
+    expect(last).toContain("the current mode read-only has no tool `write_file`");
+    expect(last).toContain("has no tool `own_tool`");
     expect(server.violations).toEqual([]);
   });
 
@@ -262,8 +262,8 @@ describe("a user's module", () => {
     ["agent", "export const agnet = () => 1;", "does not export `agent`. It exports agnet."],
     ["agent", "import './missing.mjs';", "could not be loaded"],
     ["tools", "export const tools = 3;", "`tools` must be an object of tools by name"],
-    ["tools", "export const tools = { x: 3 };", "`x` is no tool"],
-    ["tools", "export const tools = { 'a b': {} };", "`a b` is no name for a tool"],
+    ["tools", "export const tools = { x: 3 };", "`x` is not a tool"],
+    ["tools", "export const tools = { 'a b': {} };", "`a b` is not a valid tool name"],
     ["tools", "export const tools = [{ x: {} }, { x: {} }];", "two tools `x`"],
     ["tools", TOOLS.replace("own_tool", "shell"), "a tool `shell`, which is a built-in tool"],
   ] as const)("with an invalid export `%s` is reported with its path: %s", async (field, code, message) => {

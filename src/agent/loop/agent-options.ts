@@ -1,4 +1,4 @@
-// What a host says about the agent over a model, checked once. A word we do not know is refused, not ignored.
+// The options of `modelAgent()`, checked once. An unknown option is refused, not ignored.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { ControlError } from "../../core/errors.ts";
 import type { Usage } from "../../core/model/event.ts";
@@ -21,62 +21,62 @@ import { isJsonObject } from "../plain-json.ts";
 import type { AnyTool, Offers } from "../tools/tool-set.ts";
 import type { RunProgress } from "./run-progress.ts";
 
-/** Handed to the provider with every request. */
+/** Passed to the provider with every request. */
 export type ModelSettings = Omit<LanguageModelV4CallOptions, "prompt" | "tools" | "abortSignal" | "includeRawChunks">;
 
 export interface Budget {
   /** Default 100. */
   readonly turns?: number;
-  /** Of input and output together. */
+  /** Input and output tokens together. */
   readonly tokens?: number;
   readonly cost?: { readonly max: number; readonly of: (usage: Usage) => number };
 }
 
 export interface LoopGuard {
-  /** In how many turns the same call may have the same result. Default 5. */
+  /** How many turns may repeat one call with the same result. Default 5. */
   readonly repeatsMax?: number;
-  /** How many turns are looked back. Default 10. */
+  /** How many of the last turns are compared. Default 10. */
   readonly turns?: number;
 }
 
 export interface Compaction {
-  /** A longer request, by our estimate, is preceded by a summary. Well below what the model can take. */
+  /** A request estimated above this is preceded by a summary. Set it well below the model's context window. */
   readonly aboveTokens: number;
-  /** Who writes the summary. Default the model itself. */
+  /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: LanguageModelV4;
-  /** What it is told to write. */
+  /** The system prompt for the summary. */
   readonly instruction?: string;
 }
 
 export interface ModelAgentOptions {
-  /** Any model of the AI SDK, or how to choose one for a turn. */
+  /** Any model of the AI SDK, or a function that chooses one for each turn. */
   readonly model: LanguageModelV4 | ((turn: Turn) => LanguageModelV4 | Promise<LanguageModelV4>);
   readonly system?: string | ((turn: Turn) => string | Promise<string>);
   readonly tools?: Readonly<Record<string, AnyTool>>;
-  /** The ways in which it can go about its work, and which of them holds where nobody has set one. */
+  /** The permission modes that a session can choose from, and the one that applies if none is set. */
   readonly modes?: readonly AgentMode[];
   readonly mode?: string;
-  /** Whether a mode has a tool of this name. Default: every mode has all of them. */
+  /** Whether a mode has the tool of this name. Default: every mode has all tools. */
   readonly offers?: Offers;
-  /** Calls that go on at once. Default 8. */
+  /** How many calls of a run are executed at once. Default 8. */
   readonly parallelMax?: number;
   readonly settings?: ModelSettings;
-  /** Asked after each round of calls: true ends the run as completed, without another request. */
+  /** Called after each round of calls; true ends the run as completed, without another request. */
   readonly stopWhen?: (soFar: RunProgress) => boolean;
-  /** What a run may use up. Then it is cancelled, by policy. */
+  /** What a run may use. A run that exceeds it is cancelled by policy. */
   readonly budget?: Budget;
-  /** When a run that goes round in circles is cancelled, by policy. False: never. */
+  /** When a run that repeats itself is cancelled by policy. False: never. */
   readonly loopGuard?: LoopGuard | false;
   readonly retry?: Partial<Retry>;
   readonly idle?: Partial<Idle>;
   readonly compaction?: Compaction;
-  /** What a prompt is for the model, where it is more than its text. */
+  /** Turns a prompt into model input, for prompts that are more than text. */
   readonly toUser?: UserContent;
 }
 
 type Optional = "system" | "tools" | "modes" | "mode" | "offers" | "stopWhen" | "compaction" | "toUser";
 
-/** The same with nothing left open. */
+/** The options with all defaults filled in. */
 export interface Checked extends Pick<ModelAgentOptions, "model" | Optional> {
   readonly parallelMax: number;
   readonly settings: ModelSettings;
@@ -114,7 +114,7 @@ function checkCompaction(compaction: Compaction): void {
   if (compaction.model !== undefined) checkModel(compaction.model);
 }
 
-/** Whether this is a model we can speak to. If not, what to do about it. */
+/** Checks that this is a model that Belay supports. The error says what to install if it is not. */
 export function checkModel(model: unknown): LanguageModelV4 {
   if (!isObject(model)) {
     throw invalid(
@@ -130,7 +130,7 @@ export function checkModel(model: unknown): LanguageModelV4 {
         "@ai-sdk/anthropic@4, @ai-sdk/openai@4 or @ai-sdk/openai-compatible@3.",
     );
   }
-  // Decoded just above: the rest of a model is its own business.
+  // Checked above; the other fields are the provider's business.
   return model as LanguageModelV4;
 }
 
@@ -177,7 +177,7 @@ const SETTINGS: Readonly<Record<keyof ModelSettings, Check>> = {
   providerOptions: isObject,
 };
 
-/** Every field is one we know, and is what it should be. A field that is undefined is as good as none. */
+/** Throws unless every field is known and valid. An undefined field counts as absent. */
 function only(given: object, what: string, fields: Readonly<Record<string, Check>>): void {
   if (!isJsonObject(given)) throw invalid(`${what} takes an object.`);
   for (const [name, value] of Object.entries(given)) {

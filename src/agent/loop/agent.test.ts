@@ -31,13 +31,13 @@ const model = { provider: "scripted", id: "scripted" };
 const told = { usage: { inputTokens: 10, outputTokens: 5, estimated: false }, model };
 
 describe("an answer", () => {
-  test("text is streamed, and nothing but its end is returned", async () => {
+  test("text is streamed, and the result contains only its end", async () => {
     const { agent, turn } = setUp([{ do: "say", text: "hi" }]);
     expect(await run(agent, turn)).toEqual({ next: "end", finish: "stop", ...told });
     expect(turn.emitted).toEqual([{ text: "hi", kind: "text" }]);
   });
 
-  test("reasoning is told apart, and kept with its signature", async () => {
+  test("reasoning is emitted as such, and kept with its signature", async () => {
     const { agent, turn } = setUp([
       { do: "think", text: "hmm", signature: "s" },
       { do: "say", text: "hi" },
@@ -53,7 +53,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test("calls are asked for, those with the same id as well", async () => {
+  test("calls are requested, even with duplicate ids", async () => {
     const { agent, turn } = setUp([
       { do: "say", text: "I look." },
       { do: "call", name: "echo", input: { n: 1 }, id: "x" },
@@ -68,7 +68,7 @@ describe("an answer", () => {
     expect(result.parts).toBeUndefined();
   });
 
-  test("the order of text and calls is kept where it is not the usual one", async () => {
+  test("an unusual order of text and calls is kept", async () => {
     const { agent, turn } = setUp([
       { do: "call", name: "echo" },
       { do: "say", text: "and" },
@@ -79,7 +79,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test("what the provider runs itself is kept and not run", async () => {
+  test("calls that the provider executed are kept and not executed", async () => {
     const call = {
       type: "tool-call",
       toolCallId: "p",
@@ -103,7 +103,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test("deltas without a beginning, ends without a block and empty deltas do no harm", async () => {
+  test("deltas without a start, ends without a block and empty deltas are tolerated", async () => {
     const { agent, turn } = setUp([
       { do: "part", part: { type: "text-end", id: "never" } },
       { do: "part", part: { type: "text-delta", id: "a", delta: "" } },
@@ -129,7 +129,7 @@ describe("an answer", () => {
     expect((await run(agent, turn)).finish).toBe(finish);
   });
 
-  test("of a call that was cut off at its length nothing is made", async () => {
+  test("a call that was cut off at the length limit is dropped", async () => {
     const { agent, turn } = setUp([
       { do: "call", name: "echo", input: { n: 1 } },
       { do: "call", name: "echo", input: '{"n": ' },
@@ -149,7 +149,7 @@ describe("an answer", () => {
     expect(await run(agent, turn)).toMatchObject({ next: "end", finish: "refusal" });
   });
 
-  test("calls beyond the limit fail with words, those beyond all reason are left out", async () => {
+  test("calls beyond the limit fail with a message, those beyond the engine's limit are left out", async () => {
     const { agent, turn } = setUp(Array.from({ length: 300 }, () => ({ do: "call", name: "echo" }) as const));
     const { calls = [] } = await run(agent, turn);
     expect(calls).toHaveLength(256);
@@ -157,7 +157,7 @@ describe("an answer", () => {
     expect(turn.text).toBe("[44 of the calls were not made.]");
   });
 
-  test("an answer that is too large for the log is its text and its calls", async () => {
+  test("an answer that is too large for the log is reduced to its text and calls", async () => {
     const { agent, turn } = setUp([
       { do: "think", text: "x".repeat(1024 * 1024), signature: "s" },
       { do: "call", name: "echo" },
@@ -166,7 +166,7 @@ describe("an answer", () => {
     expect([parts, calls?.length]).toEqual([undefined, 1]);
   });
 
-  test("an answer without an end is broken off", async () => {
+  test("an answer without an end is aborted", async () => {
     const { agent, turn } = setUp(
       Array.from({ length: 5 }, () => ({ do: "say", text: "x".repeat(1024 * 1024) }) as const),
     );
@@ -176,7 +176,7 @@ describe("an answer", () => {
     });
   });
 
-  test("G18: without figures of the provider the cost is estimated, and marked so", async () => {
+  test("G18: without figures of the provider the usage is estimated, and marked as such", async () => {
     const { agent, turn } = setUp(
       [
         { do: "say", text: "12345" },
@@ -188,7 +188,7 @@ describe("an answer", () => {
   });
 });
 
-describe("when it ends without asking", () => {
+describe("a run that ends without a request", () => {
   test.each([
     [{ turns: 3 }, "The run's budget of 3 turns is used up."],
     [{ tokens: 30 }, "The run's budget of 30 tokens is used up."],
@@ -201,7 +201,7 @@ describe("when it ends without asking", () => {
     expect(model.requests).toEqual([]);
   });
 
-  test("a hundred turns are the budget of whoever names none", async () => {
+  test("the default budget is a hundred turns", async () => {
     const { agent, turn } = setUp([]);
     turn.spent = { ...turn.spent, turns: 100 };
     await expect(agent(turn)).rejects.toThrow("Cancelled");
@@ -224,7 +224,7 @@ describe("when it ends without asking", () => {
   const rounds = (count: number, result = (_: number) => "same") =>
     Array.from({ length: count }, (_, n) => round(n, result(n))).flat();
 
-  test("the sixth time the same call has the same result the run is stopped", async () => {
+  test("the run is stopped when a call has the same result for the sixth time", async () => {
     const { agent, turn, model } = setUp([]);
     turn.messages.push(...rounds(6));
     await expect(agent(turn)).rejects.toThrow("Cancelled");
@@ -235,15 +235,15 @@ describe("when it ends without asking", () => {
   test.each([
     ["five times are not too often", rounds(5), {}],
     ["another result is progress", rounds(9, String), {}],
-    ["nobody guards", rounds(20), { loopGuard: false }],
+    ["the loop guard is off", rounds(20), { loopGuard: false }],
     ["it was in another run", rounds(9).map((one) => ({ ...one, runId: "run_0" as const })), {}],
-  ] as const)("it goes on: %s", async (_, messages, options) => {
+  ] as const)("the run continues: %s", async (_, messages, options) => {
     const { agent, turn } = setUp([{ do: "say", text: "on" }], options);
     turn.messages.push(...messages);
     expect(await run(agent, turn)).toMatchObject({ finish: "stop" });
   });
 
-  test("stopWhen is asked after calls, and ends the run", async () => {
+  test("stopWhen is called after calls, and ends the run", async () => {
     const asked: unknown[] = [];
     const { agent, turn, model } = setUp([], { stopWhen: (soFar) => asked.push(soFar) > 0 });
     turn.messages.push(...rounds(2));
@@ -254,7 +254,7 @@ describe("when it ends without asking", () => {
     expect(model.requests).toEqual([]);
   });
 
-  test("stopWhen is not asked before there were calls", async () => {
+  test("stopWhen is not called before the first calls", async () => {
     const { agent, turn } = setUp([{ do: "say", text: "on" }], { stopWhen: () => true });
     expect(await run(agent, turn)).toMatchObject({ finish: "stop" });
   });
@@ -278,7 +278,7 @@ describe("compaction", () => {
     return { agent, turn, clock, model };
   }
 
-  test("a long conversation is summarised first, and the cost of it counts", async () => {
+  test("a long conversation is summarised first, and the summary counts as usage", async () => {
     const { agent, turn, model } = tooLong([{ do: "say", text: "In short." }]);
     expect(await run(agent, turn)).toMatchObject({ finish: "stop", usage: summed });
     expect(turn.summaries).toEqual(["In short."]);
@@ -287,7 +287,7 @@ describe("compaction", () => {
     expect(JSON.stringify(model.requests[1]?.options.prompt)).not.toContain("xxx");
   });
 
-  test("what people send while it is summarised is heard", async () => {
+  test("messages that arrive during the summary reach the model", async () => {
     const gate = new Gate();
     const { agent, turn, model } = tooLong([
       { do: "wait", for: gate },
@@ -304,7 +304,7 @@ describe("compaction", () => {
     });
   });
 
-  test("without a summary the whole is tried, and only if that is refused both reasons are told", async () => {
+  test("without a summary the whole prompt is tried, and a rejection reports both reasons", async () => {
     const refuse = (message: string): readonly ModelStep[] => [
       { do: "fail", error: Object.assign(new Error(message), { statusCode: 400 }) },
       { do: "connect" },
@@ -318,7 +318,7 @@ describe("compaction", () => {
     });
   });
 
-  test("a conversation that cannot get shorter is left as it is", async () => {
+  test("a conversation that cannot get shorter is not summarised", async () => {
     const { turn, agent } = setUp([{ do: "say", text: "hi" }], { compaction: { aboveTokens: 1 } });
     turn.messages.push({ role: "user", runId: "run_2", text: "x".repeat(500) });
     expect(await run(agent, turn)).toMatchObject({ finish: "stop" });
@@ -342,7 +342,7 @@ describe("options", () => {
     expect(() => modelAgent(given)).toThrow(expect.objectContaining({ code: "invalid" }));
   });
 
-  test("model and system may depend on the turn; settings travel with the request", async () => {
+  test("model and system may depend on the turn; settings are sent with the request", async () => {
     const model = scriptedModel([]);
     const { turn } = setUp([]);
     const agent = modelAgent({
@@ -359,20 +359,20 @@ describe("options", () => {
     expect(model.requests[0]?.options.tools).toBeUndefined();
   });
 
-  test("a call the log has is resumed by its tool", () => {
+  test("a logged call is resumed by its tool", () => {
     const { agent } = setUp([]);
     expect(agent.resume?.({ callId: "call_1.1", name: "echo", input: {} })).toMatchObject({ name: "echo" });
     expect(agent.resume?.({ callId: "call_1.1", name: "gone", input: {} })).toBeUndefined();
   });
 
-  test("calls that are resumed after a restart share the places of their run: `parallelMax` holds", () => {
+  test("calls that are resumed after a restart share the slots of their run: `parallelMax` holds", () => {
     const { agent } = setUp([], { parallelMax: 2 });
     const held: (() => void)[] = [];
     const take = (callId: CallId): void =>
       void agent.resume?.({ callId, name: "echo", input: {} })?.slots?.take((giveBack) => held.push(giveBack));
     for (const callId of ["call_1.1", "call_1.2", "call_1.3"] as const) take(callId);
     expect(held).toHaveLength(2);
-    // Another run has its own.
+    // Another run has its own slots.
     take("call_2.1");
     expect(held).toHaveLength(3);
     held[0]?.();

@@ -1,9 +1,9 @@
-// The agent over a model: one request per turn, to any model of the AI SDK, by the interface its providers implement.
+// The model agent: one request per turn to any model of the AI SDK, through the interface that providers implement.
 //
 // Invariants
-// 1. It keeps nothing between turns: all it goes by is the transcript and what the run has spent.
-// 2. A stop ends it in the tick in which it comes, wherever it waits, and closes the provider's connection.
-// 3. What a turn has cost is told, however the turn ends.
+// 1. It keeps no state between turns: it depends only on the transcript and on what the run has used.
+// 2. A stop ends the turn in the same tick, at any await, and closes the provider's connection.
+// 3. The usage of a turn is reported however the turn ends.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { ControlError } from "../../core/errors.ts";
 import { type RunId, runOf } from "../../core/model/ids.ts";
@@ -22,13 +22,13 @@ import { slotsByKey } from "./slots.ts";
 import { TurnStop } from "./turn-stop.ts";
 import { UsageMeter } from "./usage-meter.ts";
 
-/** An agent that puts each turn to a model, and has the calls made that the model asks for. */
+/** An agent that sends each turn to a model and requests the calls that the model asks for. */
 export function modelAgent(given: ModelAgentOptions): Agent {
   const options = checkOptions(given);
   return agentWith(options, toolSet(options.tools, options.offers));
 }
 
-/** The same with tools that are made already. */
+/** The same with a tool set that exists already. */
 export function agentWith(options: Checked, tools: ToolSet): Agent {
   const agent = async (turn: Turn): Promise<TurnResult> => {
     const loop = new Loop(options, tools, turn);
@@ -39,7 +39,7 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
     }
   };
   const { modes, mode, parallelMax } = options;
-  // What a turn of an earlier life asked for shares its places too.
+  // Calls that are resumed after a restart share the slots of their run.
   const places = slotsByKey<RunId>(parallelMax);
   return Object.assign(agent, {
     resume: (call: CallDetails) => tools.resume(call, places(runOf(call.callId))),
@@ -54,7 +54,7 @@ class Loop {
   readonly #tools: ToolSet;
   readonly #turn: Turn;
   readonly #means: RequestContext;
-  /** Why there is no summary, if there should be one. */
+  /** Why the summary failed, if it did. */
   #uncompacted: unknown = undefined;
 
   constructor(options: Checked, tools: ToolSet, turn: Turn) {
@@ -113,7 +113,7 @@ class Loop {
 
   async #result(answer: ModelAnswer): Promise<TurnResult> {
     const { stop, meter } = this.#means;
-    // Known by now: an answer without it is thrown away by whoever reads it.
+    // An answer without it has been rejected while it was read.
     const finished = answer.finished;
     if (finished === undefined) throw new ModelError("model_error", "The provider's answer ended without saying why.");
     const made = callsToMake(answer.calls, finished);
@@ -149,7 +149,7 @@ class Loop {
       await compact(this.#turn, prompt, asked, this.#means);
     } catch (error) {
       stop.throwIfAsked();
-      // The model may still take the whole. If it does not, both reasons are told.
+      // The model may still accept the whole prompt. If it does not, the error gives both reasons.
       meter.end("counted");
       this.#uncompacted = error;
       return prompt;
@@ -172,7 +172,7 @@ class Loop {
     return typeof system === "function" ? this.#means.stop.until(system(this.#turn)) : system;
   }
 
-  /** What is used up, in words; undefined if there is something left of everything. */
+  /** The sentence that says which budget is used up; undefined while all have something left. */
   #spentAll(): string | undefined {
     const { turns, tokens, cost } = this.#options.budget;
     const { spent } = this.#turn;
@@ -192,10 +192,10 @@ class Loop {
     const { stop } = this.#means;
     await stop.until(this.#turn.stop(note));
     stop.throwIfAsked();
-    // Whoever refuses to stop a run has ended it already.
+    // A stop is refused only if the run has ended already.
     return { next: "end" };
   }
 }
 
 const goesInCircles = ({ name, times }: { readonly name: string; readonly times: number }): string =>
-  `The run goes round in circles: ${name} was called with the same input and the same result in ${times} turns.`;
+  `The run repeats itself: ${name} was called with the same input and the same result in ${times} turns.`;

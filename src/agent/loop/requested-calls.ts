@@ -1,4 +1,4 @@
-// The calls an answer asks for, as the engine is to make them.
+// Turns the tool calls of an answer into call requests for the engine.
 import type { LanguageModelV4ToolCall } from "@ai-sdk/provider";
 import { CALLS_LIVE_MAX } from "../../core/limits.ts";
 import type { TurnFinish } from "../../core/model/event.ts";
@@ -10,8 +10,8 @@ import type { ToolSet } from "../tools/tool-set.ts";
 import { slots } from "./slots.ts";
 
 /**
- * Which of the calls are made. An answer that was refused is not acted upon. One that was cut off at its length may end
- * in half an input; halves are not JSON, and whoever cut them off did not ask for that.
+ * Selects the calls to make. A refused answer is not acted on. An answer that was cut off at its length limit may end
+ * in the middle of an input; such an input is not JSON, and its call is dropped.
  */
 export function callsToMake(
   calls: readonly LanguageModelV4ToolCall[],
@@ -22,7 +22,7 @@ export function callsToMake(
   return complete.length <= CALLS_LIVE_MAX ? complete : complete.slice(0, CALLS_LIVE_MAX);
 }
 
-/** No more than `parallelMax` of them go on at once. */
+/** Prepares the calls; at most `parallelMax` of them run at once. */
 export function requestCalls(
   tools: ToolSet,
   calls: readonly LanguageModelV4ToolCall[],
@@ -43,12 +43,10 @@ export function requestCalls(
   );
 }
 
-/** Made all the same, so that it gets the one result that its provider expects. Nobody is asked to approve it. */
+/** A call beyond the limit: it fails, so that the provider gets the result that it expects, and needs no approval. */
 function oneTooMany({ name, input, provider }: CallRequest): CallRequest {
   const execute = (): never => {
-    throw new Error(
-      `It was not carried out: an answer may ask for ${CALLS_PER_TURN_MAX} calls. Ask for fewer at once.`,
-    );
+    throw new Error(`It was not executed: an answer may make at most ${CALLS_PER_TURN_MAX} calls. Make fewer at once.`);
   };
   return { name, input, execute, ...(provider === undefined ? {} : { provider }) };
 }
@@ -58,7 +56,7 @@ export function finishOf({ reason: { unified } }: Finished, calls: number): Turn
   switch (unified) {
     case "stop":
     case "tool-calls":
-      // It says that it waits for results, but there is nothing to be done that is ours.
+      // The provider reports pending calls, but there is no call for us to make.
       return "stop";
     case "length":
       return "length";

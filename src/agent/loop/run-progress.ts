@@ -1,4 +1,4 @@
-// What a run has done so far, read off its transcript: for whoever decides whether it goes on.
+// The progress of a run, read from its transcript. Used to decide whether the run continues.
 import type { CallId, RunId } from "../../core/model/ids.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { CallState, Message, TranscriptResult } from "../../core/read/transcript.ts";
@@ -8,9 +8,9 @@ export interface RunProgress {
   readonly turns: number;
   /** All calls of the run, oldest first. */
   readonly calls: readonly CallProgress[];
-  /** Those of the last turn. */
+  /** The calls of the last turn. */
   readonly lastCalls: readonly CallProgress[];
-  /** What the last turn has said. */
+  /** The text of the last turn. */
   readonly text: string;
 }
 
@@ -21,7 +21,7 @@ export interface CallProgress {
   readonly result?: Json;
 }
 
-/** Whether the turn follows calls: only then is there anything to decide. */
+/** Whether the turn follows calls of its run: the loop guard and `stopWhen` apply only then. */
 export function followsCalls(messages: readonly Message[], runId: RunId): boolean {
   const last = messages.findLast(
     (one) => one.role === "tool" || (one.role === "assistant" && one.finish.kind !== "live"),
@@ -40,7 +40,7 @@ export function runProgress(messages: readonly Message[], runId: RunId, turns: n
   };
 }
 
-/** The call that comes back with the same result in more than `repeatsMax` of the last turns, if there is one. */
+/** The call that was repeated with the same result in more than `repeatsMax` of the last turns, if there is one. */
 export function circle(
   messages: readonly Message[],
   runId: RunId,
@@ -48,11 +48,11 @@ export function circle(
 ): { readonly name: string; readonly times: number } | undefined {
   const rounds = roundsOf(messages, runId).slice(-turns);
   if (rounds.length <= repeatsMax) return undefined;
-  // A call that was not asked for again this time is not what it hangs on.
+  // Only calls that the last turn made again can be part of a loop.
   for (const call of rounds.at(-1) ?? []) {
     const same = rounds.filter((round) => round.some((one) => isSameCall(one, call)));
     if (same.length <= repeatsMax) continue;
-    // Results may be long, and are compared only now.
+    // Results may be long, so they are compared only for calls that are the same.
     const result = resultText(call);
     const times = same.filter((round) =>
       round.some((one) => isSameCall(one, call) && resultText(one) === result),

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { slots, slotsByKey } from "./slots.ts";
 
-test("free places are handed out at once, and no more than there are", () => {
+test("free slots are granted at once, and no more than exist", () => {
   const places = slots(2);
   const taken: string[] = [];
   for (const name of ["a", "b", "c"]) places.take(() => taken.push(name));
   expect(taken).toEqual(["a", "b"]);
 });
 
-test("a place that is given back goes to whoever has waited longest", () => {
+test("a released slot goes to the oldest request", () => {
   const places = slots(1);
   const taken: string[] = [];
   const giveBack: (() => void)[] = [];
@@ -24,7 +24,7 @@ test("a place that is given back goes to whoever has waited longest", () => {
   expect(taken).toEqual(["a", "b", "c"]);
 });
 
-test("a wish that was taken back is not granted, and keeps nobody waiting", () => {
+test("a cancelled request is not granted, and blocks no other", () => {
   const places = slots(1);
   const taken: string[] = [];
   let giveBack = (): void => expect.unreachable();
@@ -38,7 +38,7 @@ test("a wish that was taken back is not granted, and keeps nobody waiting", () =
   expect(taken).toEqual(["c"]);
 });
 
-test("taking a wish back after it was granted changes nothing", () => {
+test("cancelling a granted request has no effect", () => {
   const places = slots(1);
   const taken: string[] = [];
   const dispose = places.take(() => taken.push("a"));
@@ -47,7 +47,7 @@ test("taking a wish back after it was granted changes nothing", () => {
   expect(taken).toEqual(["a"]);
 });
 
-test("a place given back twice is given back once", () => {
+test("a slot released twice is released once", () => {
   const places = slots(1);
   const taken: string[] = [];
   let giveBack = (): void => expect.unreachable();
@@ -60,7 +60,7 @@ test("a place given back twice is given back once", () => {
   expect(taken).toEqual(["b"]);
 });
 
-test("whoever takes the next wish back while places are handed out is heeded", () => {
+test("a request that is cancelled while slots are granted is not granted", () => {
   const places = slots(1);
   const taken: string[] = [];
   let giveBack = (): void => expect.unreachable();
@@ -79,7 +79,7 @@ test("whoever takes the next wish back while places are handed out is heeded", (
   expect(taken).toEqual(["b", "d"]);
 });
 
-test("a long row of those who give back at once does not grow the stack", () => {
+test("many holders that release at once do not grow the stack", () => {
   const places = slots(1);
   let giveBack = (): void => expect.unreachable();
   let count = 0;
@@ -96,11 +96,11 @@ test("a long row of those who give back at once does not grow the stack", () => 
   expect(count).toBe(100_000);
 });
 
-test.each([0, -1, 1.5, Number.NaN])("%s is no number of places", (max) => {
+test.each([0, -1, 1.5, Number.NaN])("%s is not a valid number of slots", (max) => {
   expect(() => slots(max)).toThrow("at least 1");
 });
 
-test("places of one key are shared, and are new once none of them is held or waited for", () => {
+test("slots of one key are shared, and removed once none is held or awaited", () => {
   const places = slotsByKey<string>(1);
   const held: (() => void)[] = [];
   const take = (key: string): (() => void) => places(key).take((giveBack) => held.push(giveBack));

@@ -1,9 +1,9 @@
-// Places of which there are only so many: how many calls of one turn go on at once.
+// A counting semaphore: limits how many calls run at once.
 //
 // Invariants
-// 1. Never more places are taken than there are.
-// 2. Places are handed out in the order in which they were asked for.
-// 3. A wish that was taken back is never granted, and a place given back twice is given back once.
+// 1. Never more slots are taken than exist.
+// 2. Slots are granted in the order in which they were requested.
+// 3. A cancelled request is never granted, and a slot that is released twice is released once.
 import { ControlError } from "../../core/errors.ts";
 import type { Slots } from "../../ports/agent.ts";
 
@@ -11,17 +11,17 @@ interface SlotRequest {
   readonly taken: (giveBack: () => void) => void;
 }
 
-/** `max` places. Free ones are handed out at once, within `take`. */
+/** A semaphore with `max` slots. A free slot is granted synchronously, within `take`. */
 export function slots(max: number): Slots {
   if (!Number.isInteger(max) || max < 1) {
-    throw new ControlError("invalid", "The number of slots is a whole number of at least 1.");
+    throw new ControlError("invalid", "The number of slots must be a whole number of at least 1.");
   }
-  // A set keeps the order, and what is taken back leaves it without a search.
+  // A set keeps the order, and a cancelled request is removed without a search.
   const wishes = new Set<SlotRequest>();
   let free = max;
   let handingOut = false;
 
-  // A loop and not a recursion: whoever gives back at once would otherwise nest the next one into its own stack.
+  // A loop instead of recursion: a holder that releases at once would nest the next grant in its own stack.
   const handOut = (): void => {
     if (handingOut) return;
     handingOut = true;
@@ -51,7 +51,7 @@ export function slots(max: number): Slots {
   };
 }
 
-/** `max` places for each key, kept while one of them is held or waited for. */
+/** A semaphore with `max` slots for each key, kept while a slot of the key is held or awaited. */
 export function slotsByKey<K>(max: number): (key: K) => Slots {
   const open = new Map<K, { readonly places: Slots; users: number }>();
   return (key) => ({

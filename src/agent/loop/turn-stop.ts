@@ -1,8 +1,9 @@
-// The stop of a turn, heard in one place. Whatever the turn waits for, it waits for it here, and not a moment longer.
+// The stop of a turn. Everything that a turn awaits goes through here, so that a stop ends any wait at once.
 //
 // Invariants
-// 1. A turn does one thing after the other, so at most one wait is going on, and one listener serves them all.
-// 2. A wait ends in the tick of the stop, whatever becomes of what was waited for. That may fail later, unheard.
+// 1. A turn does one thing at a time, so there is at most one wait, and one listener serves all of them.
+// 2. A wait ends in the tick of the stop, whatever happens to the awaited work. A later failure of that work is
+//    ignored.
 
 import type { Turn } from "../../ports/agent.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -21,12 +22,12 @@ export class TurnStop {
     signal.addEventListener("abort", this);
   }
 
-  /** Why it was stopped, as something to throw. */
+  /** The reason of the stop, to be thrown. */
   get reason(): unknown {
     return this.#signal.reason;
   }
 
-  /** Read off the turn each time: of a bulk stop, the signal may fire a moment later unless it is looked at. */
+  /** Read from the turn each time: in a bulk stop the signal may fire a moment later unless it is read. */
   get asked(): boolean {
     return this.#turn.signal.aborted;
   }
@@ -35,26 +36,26 @@ export class TurnStop {
     this.#turn.signal.throwIfAborted();
   }
 
-  /** Called by the signal. */
+  /** Listener for the signal's abort event. */
   handleEvent(): void {
     this.#wake?.();
   }
 
-  /** The turn is over: nothing listens any more. */
+  /** Ends the turn: removes the listener. */
   close(): void {
     this.#signal.removeEventListener("abort", this);
   }
 
-  /** Calls once if the stop is asked for before the answer is used to take this back. */
+  /** Calls `wake` when the turn is stopped, unless the returned disposer is called first. */
   onStop(wake: () => void): () => void {
     this.#wake = wake;
     return () => {
-      // A wait that was left behind must not take away the next one's.
+      // The disposer of an earlier wait must not remove the handler of the current one.
       if (this.#wake === wake) this.#wake = undefined;
     };
   }
 
-  /** What the work answers, unless the stop comes first. */
+  /** The result of the work; rejects if the stop comes first. */
   until<T>(work: PromiseLike<T> | T): Promise<T> {
     return new Promise((resolve, reject) => {
       const dispose = this.onStop(() => reject(this.reason));
@@ -63,7 +64,7 @@ export class TurnStop {
     });
   }
 
-  /** Time passes. */
+  /** Resolves after `ms`; rejects if the stop comes first. */
   async pause(ms: number): Promise<void> {
     let cancelTimer = (): void => {};
     try {

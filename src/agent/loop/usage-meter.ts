@@ -1,4 +1,4 @@
-// What a turn has cost so far, over all its requests, and what there is of its answer.
+// Measures the usage of a turn over all its requests, and holds its partial answer.
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { ModelName, Usage } from "../../core/model/event.ts";
 import type { TurnResult } from "../../ports/agent.ts";
@@ -8,9 +8,9 @@ import { requestChars, sum, usageOf } from "../model/tokens.ts";
 interface Request {
   readonly options: LanguageModelV4CallOptions;
   readonly answer: ModelAnswer;
-  /** The model that was asked. */
+  /** The requested model. */
   readonly model: ModelName;
-  /** Whether the answer is the turn's own, or a means to it. */
+  /** Whether the request produces the turn's answer or a summary. */
   readonly whose: "turn" | "compaction";
 }
 
@@ -19,19 +19,19 @@ export class UsageMeter {
   #live: Request | undefined = undefined;
   #model: ModelName | undefined = undefined;
 
-  /** A request is about to be made: from now on it costs. */
+  /** Counts a request from now on. */
   begin(request: Request): void {
     this.#live = request;
     if (request.whose === "turn") this.#model = request.model;
   }
 
-  /** It is over. `free`: the provider did not take it, and does not count it. */
+  /** Ends the request. `free`: the provider rejected it and does not charge for it. */
   end(cost: "counted" | "free"): void {
     if (cost === "counted") this.#before = this.usage;
     this.#live = undefined;
   }
 
-  /** Undefined if nothing was asked of anybody. */
+  /** Undefined if no request was made. */
   get usage(): Usage | undefined {
     if (this.#live === undefined) return this.#before;
     const { answer, options } = this.#live;
@@ -41,14 +41,14 @@ export class UsageMeter {
     );
   }
 
-  /** The model that answers the turn: as its answer names it, otherwise as it was asked. */
+  /** The model of the turn, as its answer names it, otherwise as it was requested. */
   get model(): ModelName | undefined {
     const asked = this.#model;
     const answered = this.#live?.whose === "turn" ? this.#live.answer.modelId : undefined;
     return asked === undefined || answered === undefined ? asked : { ...asked, id: answered };
   }
 
-  /** What is recorded of a turn that ends without a result of its own. Calls it asked for are not made. */
+  /** What is recorded of a turn that ends without a result. Its requested calls are not made. */
   read(): Pick<TurnResult, "usage" | "parts" | "model"> {
     const { usage, model } = this;
     const parts = this.#live?.whose === "turn" ? this.#live.answer.parts() : undefined;

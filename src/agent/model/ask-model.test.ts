@@ -30,7 +30,7 @@ function setUp(scripts: readonly (readonly ModelStep[])[], options: Partial<Mode
 
 const run = async (agent: Agent, turn: FakeTurn): Promise<TurnResult> => (await agent(turn)) as TurnResult;
 
-/** How it ends, without waiting for it. */
+/** How the request settles, without awaiting it. */
 function watch(work: Promise<unknown>): { ended: "no" | "returned" | "thrown"; error?: unknown } {
   const watched: { ended: "no" | "returned" | "thrown"; error?: unknown } = { ended: "no" };
   work.then(
@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(unhandled.splice(0)).toEqual([]);
 });
 
-describe("G13: a stop is heard at once", () => {
+describe("G13: a stop ends a request at once", () => {
   const compaction = { aboveTokens: 1 };
   test.each([
     ["while it connects, by a deaf model", [deaf, connect], {}],
@@ -84,7 +84,7 @@ describe("G13: a stop is heard at once", () => {
     ["the transcript", (turn: FakeTurn) => void Object.assign(turn, { transcript: () => new Promise(() => {}) }), {}],
     ["what is still being chosen", () => {}, { model: () => new Promise<never>(() => {}) }],
     ["what is still being written", () => {}, { system: () => new Promise<never>(() => {}) }],
-  ])("while it waits for %s", async (_, prepare, options) => {
+  ])("while the request waits for %s", async (_, prepare, options) => {
     const { agent, turn, model } = setUp([[hi]], options);
     prepare(turn);
     const watched = watch(run(agent, turn));
@@ -95,7 +95,7 @@ describe("G13: a stop is heard at once", () => {
     expect(model.requests).toEqual([]);
   });
 
-  test("in the very moment in which a deaf model begins to answer", async () => {
+  test("in the tick in which a model that ignores the signal begins to answer", async () => {
     const turn = new FakeTurn(manualClock());
     let closed = false;
     const stream = new ReadableStream<never>({
@@ -103,7 +103,7 @@ describe("G13: a stop is heard at once", () => {
         closed = true;
       },
     });
-    // After the answer has been taken for one that has begun, and before anybody reads it.
+    // After the answer counts as begun and before its stream is read.
     const getReader = (): ReadableStreamDefaultReader<never> => {
       queueMicrotask(() => turn.abort());
       return ReadableStream.prototype.getReader.call(stream) as ReadableStreamDefaultReader<never>;
@@ -127,14 +127,14 @@ describe("G13: a stop is heard at once", () => {
     expect([clock.pending, model.requests.length]).toEqual([[], 1]);
   });
 
-  test("G11: before it began, nothing is asked", async () => {
+  test("G11: a stop before the start sends no request", async () => {
     const { agent, turn, model } = setUp([[hi]]);
     turn.abort();
     await expect(agent(turn)).rejects.toBe(turn.signal.reason);
     expect(model.requests).toEqual([]);
   });
 
-  test("a connection that comes after the stop is closed", async () => {
+  test("a connection that opens after the stop is closed", async () => {
     const gate = new Gate();
     const { agent, turn, model } = setUp([[{ do: "wait", for: gate, onCancel: "ignore" }, connect, hi, deaf]]);
     const watched = watch(run(agent, turn));
@@ -148,7 +148,7 @@ describe("G13: a stop is heard at once", () => {
     expect(turn.text).toBe("");
   });
 
-  test("a stream that never pauses does not keep it from being heard", async () => {
+  test("a stream that never pauses does not delay the stop", async () => {
     const { agent, turn, clock } = setUp([], { model: endless() });
     const watched = watch(run(agent, turn));
     await settled();
@@ -157,7 +157,7 @@ describe("G13: a stop is heard at once", () => {
     expect(watched.ended).toBe("thrown");
   });
 
-  test("G18: what there was of an answer is kept, with its cost", async () => {
+  test("G18: a partial answer is kept, with its usage", async () => {
     const { agent, turn } = setUp([[{ do: "think", text: "hmm", signature: "s" }, { do: "say", text: "hello" }, deaf]]);
     watch(run(agent, turn));
     await settled();
@@ -174,7 +174,7 @@ describe("G13: a stop is heard at once", () => {
   });
 });
 
-describe("a request is made again", () => {
+describe("a request is retried", () => {
   test.each([
     ["overload", refused(529)],
     ["rate limit", refused(429)],
@@ -193,7 +193,7 @@ describe("a request is made again", () => {
     expect([turn.text, model.requests.length]).toEqual(["hi", 2]);
   });
 
-  test("after pauses that double, and not for ever", { meta: { id: "G33/model-retries-bounded" } }, async () => {
+  test("after pauses that double, up to a limit", { meta: { id: "G33/model-retries-bounded" } }, async () => {
     const { agent, turn, model, clock } = setUp([refused(503), refused(503), refused(503), refused(503)]);
     const watched = watch(run(agent, turn));
     for (const ms of [500, 1_000, 2_000]) {
@@ -213,7 +213,7 @@ describe("a request is made again", () => {
     [{ "retry-after": "3600" }, 30_000],
     [{ "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }, 500],
     [{ "retry-after": "Wed, 21 Oct 2026 07:28:09 GMT", date: "Wed, 21 Oct 2026 07:28:00 GMT" }, 9_000],
-  ])("when the provider says so: %o", async (headers, ms) => {
+  ])("after the provider's retry-after: %o", async (headers, ms) => {
     const { agent, turn, clock } = setUp([refused(429, headers), [hi]]);
     const result = run(agent, turn);
     await settled();
@@ -223,7 +223,7 @@ describe("a request is made again", () => {
   });
 });
 
-describe("a request is not made again", () => {
+describe("a request is not retried", () => {
   const broken = fail(new TypeError("terminated"));
   test.each([
     ["after text", [hi, broken], "model_error"],
@@ -237,8 +237,8 @@ describe("a request is not made again", () => {
     ["after text that just ends", [hi, { do: "close" }], "model_error"],
     ["if it was refused", [...refused(400)], "model_rejected"],
     ["if it was forbidden", [...refused(401)], "model_rejected"],
-    ["if it failed for a reason of its own", [fail(new RangeError("oops")), connect], "model_error"],
-    ["if it asks for what nobody can give", [approvalWanted()], "model_error"],
+    ["if it failed for another reason", [fail(new RangeError("oops")), connect], "model_error"],
+    ["if it requests an approval", [approvalWanted()], "model_error"],
   ] as readonly (readonly [string, readonly ModelStep[], string])[])("%s", async (_, script, code) => {
     const { agent, turn, model, clock } = setUp([script, [hi]]);
     const watched = watch(run(agent, turn));
@@ -248,7 +248,7 @@ describe("a request is not made again", () => {
     expect(model.requests[0]?.aborted).toBe(true);
   });
 
-  test("what was said is kept", async () => {
+  test("emitted text is kept", async () => {
     const { agent, turn } = setUp([[hi, broken]]);
     await expect(agent(turn)).rejects.toThrow("terminated");
     expect(turn.text).toBe("hi");
@@ -256,10 +256,10 @@ describe("a request is not made again", () => {
   });
 });
 
-describe("silence", () => {
+describe("idle timeouts", () => {
   const once = { retry: { attemptsMax: 1 } };
 
-  test("before the first byte: asked again, then given up", {
+  test("before the first byte: retried, then failed", {
     meta: { id: "G33/silence-before-first-byte" },
   }, async () => {
     const { agent, turn, model, clock } = setUp([[deaf, connect], [hi]]);
@@ -269,7 +269,7 @@ describe("silence", () => {
     await clock.advance(1);
     expect(model.requests[0]?.aborted).toBe(true);
     await clock.advance(500);
-    // The request that was left waiting may have been paid for.
+    // The request that timed out may have been charged.
     expect((await result).usage).toEqual({ inputTokens: 12, outputTokens: 5, estimated: true });
     const last = setUp([[deaf, connect]], once);
     const watched = watch(run(last.agent, last.turn));
@@ -277,7 +277,7 @@ describe("silence", () => {
     expect(watched.error).toMatchObject({ code: "model_timeout" });
   });
 
-  test("in the middle: it is not made again", { meta: { id: "G33/silence-mid-answer-not-retried" } }, async () => {
+  test("within an answer: not retried", { meta: { id: "G33/silence-mid-answer-not-retried" } }, async () => {
     const { agent, turn, model, clock } = setUp([[hi, deaf], [hi]]);
     const watched = watch(run(agent, turn));
     await clock.advance(119_999);
@@ -288,7 +288,7 @@ describe("silence", () => {
     expect(model.requests[0]?.cancelled).toBe(true);
   });
 
-  test("a ping is a sign of life, and costs no timer", async () => {
+  test("a ping resets the timeout without a new timer", async () => {
     const gate = new Gate();
     const wait = { do: "wait", for: gate, onCancel: "ignore" } as const;
     const { agent, turn, clock } = setUp([[wait, { do: "part", part: { type: "ping" } }, deaf]]);
@@ -301,7 +301,7 @@ describe("silence", () => {
     expect(watched.ended).toBe("no");
   });
 
-  test("after the finish nobody waits for the end of the stream, which is given a second", async () => {
+  test("after the finish the stream is drained in the background, for at most a second", async () => {
     const { agent, turn, model, clock } = setUp([[hi, { do: "finish" }, deaf]]);
     expect(await run(agent, turn)).toMatchObject({ finish: "stop" });
     expect(clock.pending).toEqual([{ inMs: 1_000, idle: true }]);
@@ -310,7 +310,7 @@ describe("silence", () => {
   });
 });
 
-test("an answer that ends leaves nothing behind", async () => {
+test("an answer that ends leaves no timer and no listener", async () => {
   const { agent, turn, clock, model } = setUp([[hi]]);
   await run(agent, turn);
   await settled();

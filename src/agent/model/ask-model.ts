@@ -1,8 +1,8 @@
-// A request to a model, made again while that does no harm.
+// A request to a model, with retries.
 //
 // Invariants
-// 1. Once anything of an answer was told to anybody, the request is not made again.
-// 2. After a stop there is no further attempt.
+// 1. A request is not retried once any part of its answer has been emitted.
+// 2. There is no further attempt after a stop.
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Turn } from "../../ports/agent.ts";
 import type { TurnStop } from "../loop/turn-stop.ts";
@@ -13,14 +13,14 @@ import { ModelError } from "./model-error.ts";
 import { type Idle, ModelRequest } from "./model-request.ts";
 
 export interface Retry {
-  /** How often the request is made in all. */
+  /** The number of attempts in total. */
   readonly attemptsMax: number;
   readonly firstMs: number;
-  /** No pause is longer, whatever the provider asks for. */
+  /** The longest pause, even if the provider asks for a longer one. */
   readonly lastMs: number;
 }
 
-/** What a turn waits and counts with. */
+/** What a request needs from its turn. */
 export interface RequestContext {
   readonly turn: Pick<Turn, "clock">;
   readonly stop: TurnStop;
@@ -36,7 +36,7 @@ export interface ModelAsk {
   readonly whose: "turn" | "compaction";
 }
 
-/** The complete answer. The meter is left running for whoever uses it. */
+/** Returns the complete answer. The caller ends the meter. */
 export async function askModel(ask: ModelAsk, means: RequestContext): Promise<ModelAnswer> {
   const { stop, meter, retry } = means;
   for (let attempt = 1; ; attempt += 1) {
@@ -49,10 +49,10 @@ export async function askModel(ask: ModelAsk, means: RequestContext): Promise<Mo
       await request.read(ask.model, ask.options, answer);
       return answer;
     } catch (error) {
-      // Not "does this error smell of an abort?" but "had we been asked to stop?".
+      // Decided by the stop itself, not by whether the error looks like an abort.
       stop.throwIfAsked();
       const trouble = classifyError(error, ask.model.provider);
-      // A request that was turned away costs nothing; one that was left waiting may.
+      // A rejected request costs nothing; one that timed out may.
       if (!request.begun && trouble.code !== "model_timeout") meter.end("free"); // @fault refused-request-charged
       // @fault answered-in-part-asked-again, refused-for-good-asked-again, attempts-without-end
       if (answer.said || !trouble.transient || attempt >= retry.attemptsMax)
@@ -65,14 +65,14 @@ export async function askModel(ask: ModelAsk, means: RequestContext): Promise<Mo
   }
 }
 
-/** Twice as long each time. Not by chance, which would help a herd, because the same seed must be the same run. */
+/** The pause doubles each time. Without jitter, so that a seed reproduces the run. */
 function pauseMs(attempt: number, { afterMs }: ProviderTrouble, { firstMs, lastMs }: Retry): number {
   return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1)); // @fault retry-after-ignored
 }
 
 function failed(trouble: ProviderTrouble, attempts: number, said: boolean): ModelError {
   const { cause } = trouble;
-  // It was not too busy to begin: what broke off is an error like any other.
+  // The provider was able to begin, so an interrupted answer is an ordinary error.
   const code = said && trouble.code === "model_overloaded" ? "model_error" : trouble.code;
   return new ModelError(code, attempts === 1 ? trouble.message : `${trouble.message} (${attempts} attempts)`, {
     cause,

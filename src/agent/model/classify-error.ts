@@ -1,4 +1,4 @@
-// What went wrong with a request, as far as it can be told from what a provider throws.
+// Classifies what a provider throws: the error code, and whether a retry may succeed.
 import { retryAfterMs } from "../../core/retry-after.ts";
 import { TROUBLE_CHARS_MAX } from "../limits.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
@@ -6,16 +6,16 @@ import { ModelError, type ModelErrorCode } from "./model-error.ts";
 export interface ProviderTrouble {
   readonly code: ModelErrorCode;
   readonly message: string;
-  /** The same request may succeed a little later. */
+  /** The same request may succeed later. */
   readonly transient: boolean;
-  /** When the provider wants to be asked again. */
+  /** The provider's retry-after, in milliseconds. */
   readonly afterMs?: number;
   readonly cause: unknown;
 }
 
-/** Errors are looked at by their fields, not by their class: a program may have two copies of a provider's package. */
+/** Reads errors by their fields, not their class: a program may contain two copies of a provider's package. */
 export function classifyError(error: unknown, provider: string): ProviderTrouble {
-  // Ours, from reading the stream: a silence, or an end without an end. Nothing says that a second time is in vain.
+  // Our own error from reading the stream, such as a timeout. A retry may succeed.
   if (error instanceof ModelError) return { code: error.code, message: error.message, transient: true, cause: error };
   const status = field(error, "statusCode");
   const message = `${provider} ${status === undefined ? "failed" : `answered ${String(status)}`}: ${wordsOf(error)}`;
@@ -36,7 +36,7 @@ function isTransient(error: unknown, status: unknown): boolean {
   return isBusy(error) || isNetwork(error) || isNetwork(field(error, "cause"));
 }
 
-/** What providers put into a stream whose status was already 200. */
+/** Error types that providers send in a stream whose status was already 200. */
 const BUSY = new Set(["overloaded_error", "rate_limit_error", "api_error", "timeout_error", "server_error"]);
 
 const isBusy = (error: unknown): boolean =>
@@ -47,18 +47,18 @@ const NETWORK =
 
 function isNetwork(error: unknown): boolean {
   if (NETWORK.test(String(field(error, "code"))) || field(error, "name") === "TimeoutError") return true;
-  // What fetch says when there was no answer, and when an answer broke off.
+  // The messages of fetch for a missing or interrupted answer.
   return error instanceof TypeError && /^(fetch failed|terminated|network error)$/i.test(error.message);
 }
 
-/** In milliseconds if the provider says so, or as any server says it. */
+/** From `retry-after-ms` if present, otherwise from the standard `retry-after`. */
 function waitAsked(headers: unknown): number | undefined {
   const ms = Number.parseFloat(String(field(headers, "retry-after-ms")));
   if (ms >= 0) return ms;
   return retryAfterMs(String(field(headers, "retry-after")), String(field(headers, "date")));
 }
 
-/** The message, wherever it is. Providers stream errors as errors, as objects and as plain strings. */
+/** Finds the message. Providers stream errors as Error objects, plain objects and strings. */
 function wordsOf(error: unknown): string {
   const message = field(error, "message") ?? field(field(error, "error"), "message");
   const words = typeof message === "string" ? message : typeof error === "string" ? error : asText(error);

@@ -1,9 +1,9 @@
-// A model's answer as it comes in: what is told to people at once, and what is kept of it.
+// A model's answer while it streams: emits its text and collects its parts.
 //
 // Invariants
-// 1. Its parts are in the order in which the model began them.
-// 2. `said` is true as soon as anything of it has left this object, or was done by the provider: from then on the
-//    request cannot be made again in silence.
+// 1. The parts are in the order in which the model began them.
+// 2. `said` is true as soon as any output was emitted or the provider executed anything. From then on the request
+//    cannot be retried unnoticed.
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
@@ -23,7 +23,7 @@ export interface Finished {
   readonly usage: LanguageModelV4Usage;
 }
 
-/** Text or reasoning that may still grow. */
+/** Text or reasoning that may still be extended. */
 interface Block {
   readonly kind: "text" | "reasoning";
   readonly id: string;
@@ -35,7 +35,7 @@ type Piece = Block | Extract<TurnPart, { kind: "call" | "provider" }>;
 type Metadata = { readonly providerMetadata?: object };
 
 export class ModelAnswer {
-  /** Calls it asks for that are ours to carry out, in the order of their parts. */
+  /** Requested calls that Belay executes, in the order of their parts. */
   readonly calls: LanguageModelV4ToolCall[] = [];
   readonly #emit: Turn["emit"];
   readonly #pieces: Piece[] = [];
@@ -54,7 +54,7 @@ export class ModelAnswer {
     return this.#said;
   }
 
-  /** How much of it there is, for an estimate. */
+  /** Its length in characters, for an estimate. */
   get chars(): number {
     return this.#chars;
   }
@@ -63,7 +63,7 @@ export class ModelAnswer {
     return this.#finished;
   }
 
-  /** The model that answers, as the provider names it. */
+  /** The model's id as the provider reports it. */
   get modelId(): string | undefined {
     return this.#modelId;
   }
@@ -72,7 +72,7 @@ export class ModelAnswer {
     return this.#pieces.map((piece) => (piece.kind === "text" && "id" in piece ? piece.text : "")).join("");
   }
 
-  /** Takes in the next part of the stream; throws if that part says that it went wrong. */
+  /** Adds the next part of the stream. Throws if the part reports an error. */
   note(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case "text-delta":
@@ -105,7 +105,7 @@ export class ModelAnswer {
         this.#keep(part);
         return;
       case "tool-approval-request":
-        // Nobody's answer would be another one the next time.
+        // A retry would ask for the same approval.
         this.#said = true;
         throw new ModelError("model_error", APPROVAL_WANTED);
       case "error":
@@ -117,14 +117,14 @@ export class ModelAnswer {
         this.#finish({ reason: part.finishReason, usage: part.usage });
         return;
       default:
-        // Warnings, sources, pings, and what a later version may add: signs of life, and no part of the answer.
+        // Warnings, sources, pings and unknown parts show that the connection is alive, but are not part of the answer.
         return;
     }
   }
 
   /**
-   * The answer in pieces. `kept` says which of the calls were made. Undefined if the text, and after it the calls, tell
-   * it all, or if the pieces are more than the log takes: then the text and the calls must do.
+   * The parts of the answer; `kept` are the calls that are made. Undefined if text followed by calls expresses all of
+   * it, or if the parts exceed the log's limit: then only the text and the calls are kept.
    */
   parts(kept: readonly LanguageModelV4ToolCall[] = []): readonly TurnPart[] | undefined {
     const parts = this.#pieces.flatMap((piece): readonly TurnPart[] => {
@@ -138,7 +138,7 @@ export class ModelAnswer {
     return isPlain(parts) || Buffer.byteLength(JSON.stringify(parts)) > CALL_BYTES_MAX ? undefined : parts;
   }
 
-  /** Adds something of our own to what the model has said. */
+  /** Appends a remark by Belay to the text. */
   remark(words: string): void {
     this.#last = undefined;
     this.#extend("text", "remark", this.text === "" ? words : `\n${words}`, {});
@@ -169,7 +169,7 @@ export class ModelAnswer {
     const block = this.#open.get(`${kind} ${id}`);
     if (block === undefined) return;
     if (providerMetadata !== undefined) block.metadata = providerMetadata;
-    // Ids may be used again: what comes under this one later is a block of its own.
+    // Providers reuse ids: a later part with this id starts a new block.
     this.#open.delete(`${kind} ${id}`);
     if (this.#last === block) this.#last = undefined;
   }
@@ -182,7 +182,7 @@ export class ModelAnswer {
     this.#count(call.input.length);
   }
 
-  /** What it has cost is known also if it went wrong. */
+  /** Keeps the usage even if the answer failed. */
   #finish(finished: Finished): void {
     this.#finished = finished;
     const { unified, raw } = finished.reason;
@@ -191,7 +191,7 @@ export class ModelAnswer {
     throw new ModelError("model_error", `The provider ended its answer ${how}${raw === undefined ? "" : ` (${raw})`}.`);
   }
 
-  /** Something the provider has done or made itself. */
+  /** A part that the provider executed or made itself. */
   #keep(part: LanguageModelV4StreamPart): void {
     const provider: Json | undefined = plainJson(part);
     if (provider === undefined) return;
@@ -209,14 +209,14 @@ export class ModelAnswer {
   #count(chars: number): void {
     this.#chars += chars;
     if (this.#chars > ANSWER_CHARS_MAX) {
-      throw new ModelError("model_error", `The answer is longer than ${ANSWER_CHARS_MAX} characters, and goes on.`);
+      throw new ModelError("model_error", `The answer is longer than the limit of ${ANSWER_CHARS_MAX} characters.`);
     }
   }
 }
 
 const APPROVAL_WANTED =
-  "The provider wants an approval for a tool that it runs itself, which nobody here can give. Let it run without " +
-  "one, or offer the tool from this side.";
+  "The provider requests approval for a tool that it executes itself, which Belay cannot give. Let the provider run " +
+  "it without approval, or define the tool in this program.";
 
 function blockPart({ kind, text, metadata }: Block): readonly TurnPart[] {
   const provider = plainMetadata(metadata);
@@ -224,7 +224,7 @@ function blockPart({ kind, text, metadata }: Block): readonly TurnPart[] {
   return text === "" ? [] : [{ kind, text: text.toWellFormed() }];
 }
 
-/** One text at most, and then nothing but calls. */
+/** Whether the parts are at most one text followed by calls. */
 function isPlain(parts: readonly TurnPart[]): boolean {
   return parts.every((part, at) => part.kind === "call" || (at === 0 && part.kind === "text" && !("provider" in part)));
 }

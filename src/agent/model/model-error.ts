@@ -1,10 +1,10 @@
-// A request to a model that came to nothing, or broke off. Its code is the code of the run's outcome.
+// A model request that failed. Its code becomes the code of the run's outcome.
 
 /**
- * - `model_error`: the provider said so, in the middle of an answer or for good.
- * - `model_timeout`: it did not begin, or did not go on.
- * - `model_rejected`: it does not take this request, and would not take it a second time.
- * - `model_overloaded`: it could not now, as often as we asked.
+ * - `model_error`: the provider reported an error that is not worth a retry, or its answer broke off.
+ * - `model_timeout`: the provider did not begin to answer, or stopped sending.
+ * - `model_rejected`: the provider rejects this request and would reject it again.
+ * - `model_overloaded`: the provider was unavailable at every attempt.
  */
 export type ModelErrorCode = "model_error" | "model_timeout" | "model_rejected" | "model_overloaded";
 

@@ -1,9 +1,10 @@
 // One request to a model, from the first byte to the last.
 //
 // Invariants
-// 1. Stopped, it is over in the same tick, whatever the model does: its signal is aborted, and nobody waits for it.
-// 2. However it ends, its connection is closed, or about to end by itself.
-// 3. One timer, set again only when it fires: a stream of thousands of parts costs no thousand timers.
+// 1. A stop ends it in the same tick, whatever the model does: its signal is aborted, and nothing waits for it.
+// 2. However it ends, its connection is closed or will close by itself.
+// 3. It uses one timer, which is only set again when it fires: a stream of thousands of parts does not create thousands
+//    of timers.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Clock } from "../../ports/clock.ts";
 import { DRAIN_MS, PARTS_PER_BREATH } from "../limits.ts";
@@ -12,9 +13,9 @@ import type { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
 
 export interface Idle {
-  /** Until the provider begins to answer. */
+  /** Time until the provider begins to answer. */
   readonly firstByteMs: number;
-  /** Between two signs of life within an answer. */
+  /** Longest silence between two parts of an answer. */
   readonly silentMs: number;
 }
 
@@ -25,9 +26,9 @@ export class ModelRequest {
   readonly #clock: Clock;
   readonly #idle: Idle;
   readonly #controller = new AbortController();
-  /** Why we have ended it, if we have. */
+  /** Why the request was ended by us, if it was. */
   #ended: { readonly why: unknown } | undefined = undefined;
-  /** Lets go of whatever is being waited for. */
+  /** Ends the current wait. */
   #release: () => void = ignore;
   #begun = false;
   #heardAt = 0;
@@ -39,12 +40,12 @@ export class ModelRequest {
     this.#idle = idle;
   }
 
-  /** The provider has begun to answer, and to count. */
+  /** The provider has begun to answer, so the request costs something. */
   get begun(): boolean {
     return this.#begun;
   }
 
-  /** Makes the request and reads its answer to the finish. */
+  /** Sends the request and reads the answer to its end. */
   async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: ModelAnswer): Promise<void> {
     const heeded = this.#stop.onStop(() => this.#end(this.#stop.reason));
     this.#heardAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
@@ -53,7 +54,7 @@ export class ModelRequest {
       const reader = await this.#connect(model, { ...options, abortSignal: this.#controller.signal });
       this.#begun = true;
       this.#release = () => void reader.cancel(this.#ended?.why).catch(ignore); // @fault stream-not-let-go
-      // It may have been ended after the answer had begun, and before anybody was here to read it.
+      // The stop may have come after the answer began and before the reader existed.
       if (this.#ended !== undefined) this.#release(); // @fault stop-between-answer-and-reading
       await this.#readAll(reader, answer);
       this.#cancelTimer();
@@ -73,13 +74,13 @@ export class ModelRequest {
       this.#release = () => reject(this.#ended?.why);
       Promise.resolve(model.doStream(options)).then(({ stream }) => {
         if (this.#ended === undefined) resolve(stream.getReader());
-        // It comes after we had left. Somebody must close the door.
+        // The answer arrived after the stop, so its connection must be closed here.
         else stream.cancel(this.#ended.why).catch(ignore); // @fault late-answer-left-open
       }, reject);
     });
   }
 
-  /** A pending read ends when its reader is cancelled, so the loop needs no promise but the reader's own. */
+  /** A pending read ends when its reader is cancelled, so the loop awaits only the reader. */
   async #readAll(reader: Reader, answer: ModelAnswer): Promise<void> {
     for (let count = 1; ; count += 1) {
       const { done, value } = await reader.read();
@@ -117,15 +118,15 @@ const late = (ms: number): string => `The provider did not begin to answer withi
 const silent = (ms: number): string => `The provider was silent for ${ms} ms in the middle of its answer.`;
 
 /**
- * The answer is complete, and nobody waits for this. A connection that is read to its end can be used for the next
- * request; one that is cancelled is closed, and the next turn would have to begin with a handshake.
+ * Reads the rest of a complete answer in the background, so that the connection can be reused. A cancelled one would
+ * be closed, and the next turn would need a new handshake.
  */
 async function drain(reader: Reader, clock: Clock): Promise<void> {
   const dispose = clock.after(DRAIN_MS, () => void reader.cancel().catch(ignore), "idle");
   try {
     while (!(await reader.read()).done);
   } catch {
-    // It broke after it was complete.
+    // The connection broke after the answer was complete.
   } finally {
     dispose(); // @fault door-kept-open
   }

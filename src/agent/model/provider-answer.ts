@@ -1,4 +1,4 @@
-// An earlier answer of the model, as it is handed back to it.
+// Converts an earlier answer of the model into parts of a prompt.
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { TurnPart } from "../../core/model/event.ts";
 import type { Json } from "../../core/model/prompt.ts";
@@ -8,15 +8,17 @@ import { isJsonObject, parseJson } from "../plain-json.ts";
 export type Answered = Extract<Message, { role: "assistant" }>;
 export type AnswerPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
 
-/** The end of an answer that the model did not reach by itself. */
+/** Whether an answer ended before the model finished it. */
 export const isCutOff = ({ kind }: Finish): boolean =>
   kind === "live" || kind === "lost" || kind === "cancelled" || kind === "failed";
 
 /**
- * What of it goes into a request. Empty: it had nothing to say. `ids` are the wire ids of its calls, by their index.
+ * The parts of an answer that go into a request; empty if there are none. `ids` are the wire ids of its calls, by
+ * index.
  *
- * Reasoning, metadata and what the provider ran itself refer to an answer the provider has as a whole. Of one that was
- * cut off it may have nothing, and refuse what refers to it: then only the text is handed back, and the calls.
+ * Reasoning, metadata and provider-executed calls refer to an answer that the provider has stored completely. The
+ * provider may have stored nothing of an answer that was cut off and reject a reference to it, so only its text and
+ * calls are sent.
  */
 export function answerParts(answer: Answered, ids: readonly string[]): AnswerPart[] {
   const whole = isWhole(answer);
@@ -33,7 +35,7 @@ export function answerParts(answer: Answered, ids: readonly string[]): AnswerPar
   return withoutTrailingReasoning(callsLast([...parts, ...rest]));
 }
 
-/** Some providers take what is said after a call for something said between the call and its result, and refuse it. */
+/** Moves text before the calls: some providers reject text between a call and its result. */
 function callsLast(parts: AnswerPart[]): AnswerPart[] {
   const isOurs = (part: AnswerPart): boolean => part.type === "tool-call" && part.providerExecuted !== true;
   const first = parts.findIndex(isOurs);
@@ -42,7 +44,7 @@ function callsLast(parts: AnswerPart[]): AnswerPart[] {
   return [...parts.slice(0, first), ...behind, ...parts.slice(first).filter((part) => part.type !== "text")];
 }
 
-/** A run that was stopped while its calls went on had a whole answer before: calls are recorded with its end. */
+/** Calls are recorded when an answer ends, so an answer with recorded calls is complete even if the run was stopped. */
 function isWhole({ finish, parts }: Answered): boolean {
   return !isCutOff(finish) || (parts?.some((part) => part.kind === "call") ?? false);
 }
@@ -57,7 +59,7 @@ function answerPart(
     case "text":
       return isBlank(part.text) ? [] : [{ type: "text", text: part.text, ...(whole ? optionsOf(part.provider) : {}) }];
     case "reasoning":
-      // Without what it is signed with no provider takes it back, and with none it would pass for something said.
+      // No provider accepts reasoning without its signature, and as text it would look like part of the answer.
       return whole && part.provider !== undefined
         ? [{ type: "reasoning", text: part.text, ...optionsOf(part.provider) }]
         : [];
@@ -71,20 +73,20 @@ function answerPart(
 }
 
 function callPart({ name, input, provider }: TranscriptCall, toolCallId: string): AnswerPart {
-  // Metadata under another name would point to a call of that other name.
+  // Metadata refers to the provider's own call id.
   const options = provider?.id === toolCallId ? optionsOf(provider.data) : {};
   return { type: "tool-call", toolCallId, toolName: name, input: asObject(input), ...options };
 }
 
 const asObject = (input: Json): Json => (isJsonObject(input) ? input : { input });
 
-/** Reasoning that nothing follows: providers refuse an answer that ends in a thought. */
+/** Drops reasoning at the end: providers reject an answer that ends with it. */
 function withoutTrailingReasoning(parts: AnswerPart[]): AnswerPart[] {
   const last = parts.findLastIndex((part) => part.type !== "reasoning");
   return parts.slice(0, last + 1);
 }
 
-/** What `answer.ts` has kept of a part that only the provider understands, as a part of a prompt. */
+/** A provider's part that `model-answer.ts` has kept, as a part of a prompt. */
 function providerPart(kept: Json): readonly AnswerPart[] {
   if (!isJsonObject(kept)) return [];
   const options = optionsOf(kept.providerMetadata);
@@ -93,7 +95,7 @@ function providerPart(kept: Json): readonly AnswerPart[] {
     return executedPart(kept, toolCallId, toolName, options);
   }
   if (kept.type === "custom" && typeof kept.kind === "string" && /\./.test(kept.kind)) {
-    // Checked in the line above; a pattern is beyond what the compiler follows.
+    // Checked in the line above; the compiler cannot derive it from a pattern.
     return [{ type: "custom", kind: kept.kind as `${string}.${string}`, ...options }];
   }
   if (kept.type !== "file" && kept.type !== "reasoning-file") return [];
@@ -116,7 +118,7 @@ function executedPart(
   return [{ type: "tool-result", toolCallId, toolName, output: { type, value: kept.result ?? null }, ...options }];
 }
 
-/** Names of calls that the provider has made itself. */
+/** Ids of calls that the provider executed itself. */
 export function executedIds({ parts = [] }: Answered): readonly string[] {
   return parts.flatMap((part) =>
     part.kind === "provider" && isJsonObject(part.provider) && typeof part.provider.toolCallId === "string"

@@ -46,8 +46,8 @@ const cancelled: Finish = { kind: "cancelled", reason: by };
 const lastUser: LanguageModelV4Message = { role: "user", content: [{ type: "text", text: "go" }] };
 const go = user("go");
 
-describe("who speaks", () => {
-  test("system, user and assistant, in turn", () => {
+describe("roles", () => {
+  test("system, user and assistant alternate", () => {
     expect(providerPrompt([user("a"), answer("b"), go], { system: "s" })).toEqual([
       { role: "system", content: "s" },
       { role: "user", content: [{ type: "text", text: "a" }] },
@@ -56,7 +56,7 @@ describe("who speaks", () => {
     ]);
   });
 
-  test("two of one kind become one", () => {
+  test("consecutive messages of one role are merged", () => {
     const prompt = providerPrompt([user("a"), user("b"), answer("c"), answer("d"), go], { system: " " });
     expect(prompt.map(({ content }) => content)).toMatchObject([
       [{ text: "a" }, { text: "b" }],
@@ -65,39 +65,39 @@ describe("who speaks", () => {
     ]);
   });
 
-  test("a note is told as what it is, and cannot pretend to be more", () => {
+  test("a note is sent in a tag that it cannot close", () => {
     const item = { kind: "reminder", text: "x</note>y" } as const;
     expect(providerPrompt([go, { role: "note", runId: "run_1", item }])).toMatchObject([
       { content: [{ text: "go" }, { text: '<note kind="reminder">x&lt;/note>y</note>' }] },
     ]);
   });
 
-  test("a prompt becomes what the host makes of it", () => {
+  test("`toUser` converts a prompt", () => {
     const file = { type: "file", mediaType: "image/png", data: { type: "data", data: "" } } as const;
     const toUser = () => [{ type: "text", text: " " } as const, file];
     expect(providerPrompt([user("a", { file: 1 })], { toUser })).toEqual([{ role: "user", content: [file] }]);
   });
 
-  test("a beginning that is not kept, and a prompt without words, are said to be so", () => {
+  test("a missing beginning and a prompt without text become notes", () => {
     expect(JSON.stringify(providerPrompt([answer("a"), user("")]))).toMatch(/not kept any more.*without text/);
   });
 
-  test("after a completed answer the model is asked to go on", () => {
+  test("after a completed answer the model is asked to continue", () => {
     expect(providerPrompt([user("a"), answer("b")]).at(-1)).toMatchObject({ role: "user", content: [{}] });
   });
 });
 
-describe("what is left out", () => {
+describe("left out of the prompt", () => {
   test.each([
     ["an answer that says nothing", answer(" \n")],
     ["an answer that was asked again", answer("half", { again: true, finish: { kind: "lost" } })],
-    ["reasoning nobody has signed", answer("", { parts: [{ kind: "reasoning", text: "hm" }] })],
+    ["unsigned reasoning", answer("", { parts: [{ kind: "reasoning", text: "hm" }] })],
     ["reasoning that nothing follows", answer("", { parts: [{ kind: "reasoning", text: "hm", provider: { a: {} } }] })],
   ])("%s", (_, one) => {
     expect(providerPrompt([user("a"), one, go])).toMatchObject([{ content: [{ text: "a" }, { text: "go" }] }]);
   });
 
-  test("G6: a prompt that was withdrawn before it began, and that nothing came of it", () => {
+  test("G6: a prompt that was withdrawn before it began", () => {
     const withdrawn: Message = { role: "user", runId: "run_2", text: "delete everything", withdrawn: true };
     const never: Message = { role: "assistant", runId: "run_2", text: "", calls: [], finish: cancelled };
     expect(providerPrompt([user("a"), answer("b"), withdrawn, never, go])).toEqual(
@@ -105,7 +105,7 @@ describe("what is left out", () => {
     );
   });
 
-  test("the turn that is being asked, and what was cut off before it", () => {
+  test("the current turn, and an answer that was cut off before it", () => {
     const messages = [
       go,
       answer("half", { again: true, finish: { kind: "lost" } }),
@@ -115,7 +115,7 @@ describe("what is left out", () => {
     expect(providerPrompt([go, answer("half", { finish: { kind: "lost" } })])).toEqual([lastUser]);
   });
 
-  test("everything before the last summary, but not the request that is being worked on", () => {
+  test("everything before the last summary, except the current request", () => {
     const summary: Message = { role: "summary", runId: "run_1", text: "in short", request: "go" };
     expect(providerPrompt([user("go", { a: 1 }), ...calling([call(1)]), summary, answer("on"), user("and")])).toEqual([
       {
@@ -142,7 +142,7 @@ describe("an answer", () => {
     { kind: "call", index: 0 },
   ];
 
-  test("is handed back in its parts, with what its provider has put on them", () => {
+  test("is sent back in its parts, with the provider's metadata", () => {
     expect(providerPrompt([user("a"), ...calling([call(1)], { parts })])[1]).toEqual({
       role: "assistant",
       content: [
@@ -155,7 +155,7 @@ describe("an answer", () => {
     });
   });
 
-  test("that was cut off is its text and nothing else", () => {
+  test("that was cut off is sent as text only", () => {
     const cut = answer("I look", { parts: parts.slice(0, 3), finish: cancelled });
     expect(providerPrompt([user("a"), cut, go])[1]).toEqual({
       role: "assistant",
@@ -163,12 +163,12 @@ describe("an answer", () => {
     });
   });
 
-  test("whose calls were stopped with the run was whole before", () => {
+  test("whose calls were stopped with the run is complete", () => {
     const [, assistant] = providerPrompt([user("a"), ...calling([call(1)], { parts, finish: cancelled }), go]);
     expect(assistant?.content).toHaveLength(5);
   });
 
-  test("that was asked again keeps the calls that were made", () => {
+  test("that was requested again keeps the calls that were made", () => {
     const again = calling([call(1)], { text: "half", again: true, finish: { kind: "lost" } });
     expect(providerPrompt([user("a"), ...again, answer("b"), go]).map(({ role }) => role)).toEqual([
       ...["user", "assistant", "tool", "assistant", "user"],
@@ -187,7 +187,7 @@ describe("an answer", () => {
       "Your previous answer failed: It broke. It is incomplete.",
     ],
     [{ kind: "lost" }, "Your previous answer was cut off when the server was. It is incomplete."],
-  ] as readonly (readonly [Finish, string])[])("that ended with %o: the model is told", (finish, words) => {
+  ] as readonly (readonly [Finish, string])[])("that ended with %o is followed by a note", (finish, words) => {
     for (const text of ["half", ""]) {
       const last = providerPrompt([user("a"), answer(text, { finish }), go]).at(-1);
       expect(last?.content.slice(-2)).toEqual([
@@ -210,19 +210,19 @@ describe("calls", () => {
     );
   };
 
-  test("names are the provider's, unless they are used, empty, too long or odd", () => {
+  test("ids are the provider's, unless they are duplicate, empty, too long or invalid", () => {
     const long = "x".repeat(65);
     expect(idsOf("a", "a", "", "b c", long, "call_1")).toEqual(["a", "call_1", "call_2", "call_3", "call_4", "call_5"]);
   });
 
-  test("an input that is no object is wrapped", () => {
+  test("an input that is not an object is wrapped", () => {
     expect(providerPrompt([go, ...calling([call(1, "a", [1])])])[1]).toMatchObject({
       content: [{ input: { input: [1] } }],
     });
   });
 });
 
-test("a thousand calls of one answer cost time that grows with their number", () => {
+test("a thousand calls of one answer take linear time", () => {
   const calls = Array.from({ length: 1_000 }, (_, n) => call(n));
   const messages = [go, ...calling(calls)];
   let prompt: LanguageModelV4Prompt = [];
@@ -237,13 +237,13 @@ describe("results", () => {
   const told = (outcome: CallState, more: Partial<TranscriptResult> = {}) => resultOutput({ outcome, ...more });
   const stopped: Outcome = { kind: "cancelled", reason: by };
 
-  test("what was completed", () => {
+  test("of a completed call", () => {
     expect(told({ kind: "completed" }, { result: "a" })).toEqual({ type: "text", value: "a" });
     expect(told({ kind: "completed" }, { result: { a: 1 } })).toEqual({ type: "json", value: { a: 1 } });
     expect(told({ kind: "completed" })).toEqual({ type: "text", value: "(no output)" });
   });
 
-  test("what failed, and what was denied", () => {
+  test("of a failed and of a denied call", () => {
     expect(told({ kind: "failed", code: "error", message: "no" })).toEqual({ type: "error-text", value: "no" });
     expect(told({ kind: "failed", code: "denied", message: "no" })).toEqual({
       type: "execution-denied",
@@ -251,7 +251,7 @@ describe("results", () => {
     });
   });
 
-  test("what is still running", () => {
+  test("of a running call", () => {
     expect(told({ kind: "running" })).toEqual({ type: "text", value: expect.stringMatching(/^RUNNING/) });
   });
 
@@ -268,14 +268,14 @@ describe("results", () => {
     ],
     [{ kind: "lost" }, {}, /^LOST.*not known whether/],
   ] as readonly (readonly [Outcome, Partial<TranscriptResult>, RegExp])[])(
-    "what ended with %o",
+    "of a call that ended with %o",
     (outcome, more, words) => {
       expect(told(outcome, more)).toEqual({ type: "error-text", value: expect.stringMatching(words) });
     },
   );
 });
 
-describe("whatever was said", () => {
+describe("random conversations", () => {
   const words = fc.constantFrom("", " ", "\n", "a", "</note>", "Hello.");
   const reason = fc.constantFrom<CancelReason>(by, { kind: "shutdown" }, { kind: "superseded", by: "run_2" });
   const json = fc.constantFrom<Json>(null, "", "x", 1, [], { a: 1 });
@@ -342,7 +342,7 @@ describe("whatever was said", () => {
   });
 });
 
-/** What the strictest providers would refuse. Knows nothing of how a prompt is made. */
+/** The rules of the strictest providers. Independent of how a prompt is built. */
 function faults(prompt: LanguageModelV4Prompt): readonly string[] {
   const found: string[] = [];
   const used = new Set<string>();

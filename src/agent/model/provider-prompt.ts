@@ -1,11 +1,11 @@
-// A conversation as a provider wants it. Pure.
+// Converts a conversation into a provider prompt. Pure.
 //
 // Invariants
-// 1. It is valid for the strictest of them: user and assistant take turns, nothing is empty, every call is followed by
-//    its one result, and the last word is never the assistant's.
-// 2. What was stopped, lost or failed is told as such. The model is never left to think that it had finished.
+// 1. The prompt is valid for the strictest provider: user and assistant alternate, no message is empty, every call is
+//    followed by exactly one result, and the last message is not the assistant's.
+// 2. Stopped, lost and failed work is marked as such, so the model cannot take it for finished.
 // 3. The text of a prompt that was withdrawn before it began is not sent (G6).
-// 4. The same conversation makes the same request, and a longer one begins with it: caches depend on it.
+// 4. The same conversation gives the same prompt, and a longer conversation extends it: provider caches depend on it.
 import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
@@ -16,14 +16,13 @@ import type {
 import { type Failure, failedWhileStopping, who } from "../../core/model/cancel.ts";
 import type { RunId } from "../../core/model/ids.ts";
 import type { Prompt } from "../../core/model/prompt.ts";
-import type { Message, TranscriptResult } from "../../core/read/transcript.ts";
+import type { Message, TranscriptCall, TranscriptResult } from "../../core/read/transcript.ts";
 import { type Answered, type AnswerPart, answerParts, executedIds, isBlank, isCutOff } from "./provider-answer.ts";
 import { resultOutput } from "./provider-result.ts";
-import { WireIds } from "./wire-id.ts";
 
 export type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
-/** What a person's prompt is for the model. By default its text alone. */
+/** Turns a user's prompt into model input. Default: its text alone. */
 export type UserContent = (prompt: Prompt) => readonly UserPart[];
 
 export interface PromptOptions {
@@ -47,7 +46,7 @@ export function providerPrompt(messages: readonly Message[], options: PromptOpti
   return isBlank(system) ? prompt : [{ role: "system", content: system }, ...prompt];
 }
 
-/** Where that ends what the model is asked about: a turn that was cut off and is asked again is not its own past. */
+/** The end of the messages to send: a turn that was cut off and is requested again is not part of the history. */
 function asked(messages: readonly Message[]): number {
   return 1 + messages.findLastIndex((one) => one.role !== "assistant" || one.calls.length > 0 || !isCutOff(one.finish));
 }
@@ -57,9 +56,9 @@ class Writer {
   readonly #all: readonly Message[];
   readonly #ids: WireIds;
   readonly #out: LanguageModelV4Message[] = [];
-  /** Runs that were withdrawn before they began: the model is given nothing of them. */
+  /** Runs that were withdrawn before they began. Nothing of them is sent. */
   readonly #withdrawn: ReadonlySet<RunId>;
-  /** What the model is to hear before the next thing a person says. */
+  /** Notes that precede the next user message. */
   #aside: string[] = [];
 
   constructor(toUser: UserContent, all: readonly Message[]) {
@@ -111,7 +110,7 @@ class Writer {
     else this.#out.push({ role: "user", content: all });
   }
 
-  /** The request is told in full: what came with its text is not in the summary, and is still to be worked on. */
+  /** Repeats the user's request in full: its attachments are not in the summary, and it is still being worked on. */
   #summary({ text: summary, request, runId }: Extract<Message, { role: "summary" }>): void {
     const asked = this.#all.find((one) => one.role === "user" && one.runId === runId);
     this.#user([text(`<summary>\n${summary}\n</summary>`), text(WORKING_ON)]);
@@ -139,7 +138,33 @@ class Writer {
   }
 }
 
-/** One for each call, in the order in which the calls are told. */
+/** What a call id must look like for every provider; not every provider keeps to it in its own answers. */
+const WIRE_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Gives each call an id that is unique in the request. The same calls in the same order get the same ids. */
+class WireIds {
+  readonly #used: Set<string>;
+  #made = 0;
+
+  /** `used`: ids of calls that the provider executed itself. */
+  constructor(used: Iterable<string>) {
+    this.#used = new Set(used);
+  }
+
+  /** The provider's own id of the call, if it is valid and unused. */
+  of({ provider }: Pick<TranscriptCall, "provider">): string {
+    let id = provider?.id ?? "";
+    // @fault call-name-used-twice
+    while (!WIRE_ID.test(id) || this.#used.has(id)) {
+      this.#made += 1;
+      id = `call_${this.#made}`;
+    }
+    this.#used.add(id);
+    return id;
+  }
+}
+
+/** One result for each call, in the order of the calls in the prompt. */
 function resultParts(
   { calls }: Answered,
   ids: readonly string[],
@@ -161,7 +186,7 @@ function resultParts(
 const WORKING_ON =
   "<note>The above stands for everything that was said before. You are working on this request:</note>";
 
-/** What the model should know of an answer of its own that it did not end by itself. */
+/** A note about an answer that was cut off; undefined if it ended normally. */
 function asideOf({ finish, turnId, text: said, calls }: Answered): string | undefined {
   const begun = turnId !== undefined || said !== "" || calls.length > 0;
   const which = begun ? "Your previous answer" : "The request before, which you had not begun to answer,";
@@ -180,7 +205,7 @@ function asideOf({ finish, turnId, text: said, calls }: Answered): string | unde
 
 const sentence = (error: Failure | undefined): string => (error === undefined ? "" : ` ${failedWhileStopping(error)}`);
 
-/** Words of others must not end the note that they stand in. */
+/** The text must not close the tag around it. */
 const inNote = (words: string): string => words.replaceAll(/<(?=\/note)/gi, "&lt;");
 
 const text = (words: string): LanguageModelV4TextPart => ({ type: "text", text: words });

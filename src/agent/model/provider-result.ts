@@ -1,4 +1,4 @@
-// What a model is told of how a call ended. Above all, that what was stopped is not mistaken for what failed.
+// Converts the result of a call into tool output for the model. Stopped calls must not look like failed ones.
 import type { LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import { failedWhileStopping, type Outcome, who } from "../../core/model/cancel.ts";
 import type { Json } from "../../core/model/prompt.ts";
@@ -10,7 +10,7 @@ export function resultOutput({ outcome, begun, result, changes }: Omit<Transcrip
     case "completed":
       return completed(result); // @fault unknown-told-as-done:completed
     case "failed":
-      // Providers pass the reason on and nothing else, so it says what it is the reason of.
+      // Providers pass on only the reason, so it starts with the status.
       if (outcome.code === "denied") return { type: "execution-denied", reason: `DENIED. ${outcome.message}` };
       return errorText(outcome.message || "It failed.", known(changes), partial(result));
     case "cancelled":
@@ -39,11 +39,11 @@ function completed(result: Json | undefined): Output {
   if (result === undefined) return { type: "text", value: "(no output)" };
   if (isContent(result)) return result;
   if (typeof result !== "string") return { type: "json", value: result };
-  // Some providers refuse a text that says nothing.
+  // Some providers reject an empty text.
   return { type: "text", value: result.trim() === "" ? "(no output)" : result };
 }
 
-/** What a tool of the AI SDK has made for the model itself: texts and files. */
+/** Whether a tool of the AI SDK returned content parts for the model: texts and files. */
 function isContent(result: Json): result is Extract<Output, { type: "content" }> & Json {
   if (!isJsonObject(result) || result.type !== "content" || !Array.isArray(result.value)) return false;
   const { value } = result;

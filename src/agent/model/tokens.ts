@@ -1,11 +1,11 @@
-// How many tokens something is, roughly. For budgets, for compaction, and for what a provider did not say.
+// Token counts and estimates, for budgets, for compaction and for figures that a provider does not report.
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Usage } from "../../core/model/event.ts";
 import { CHARS_PER_TOKEN, FILE_CHARS } from "../limits.ts";
 
 export const tokensOf = (chars: number): number => Math.ceil(chars / CHARS_PER_TOKEN);
 
-/** Characters of all that is sent with a request. */
+/** The characters of a request: its prompt and its tools. */
 export function requestChars({ prompt, tools }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): number {
   return promptChars(prompt) + (tools === undefined ? 0 : JSON.stringify(tools).length);
 }
@@ -43,7 +43,7 @@ function outputChars(output: Extract<Part, { type: "tool-result" }>["output"]): 
   return output.type === "execution-denied" ? (output.reason?.length ?? 0) : JSON.stringify(output.value).length;
 }
 
-/** The provider's figures where it gave some, and estimates where not. */
+/** The provider's figures, or estimates where they are missing. */
 export function usageOf(told: LanguageModelV4Usage | undefined, inputChars: () => number, outputChars: number): Usage {
   const input = figure(told?.inputTokens?.total);
   const output = figure(told?.outputTokens?.total);

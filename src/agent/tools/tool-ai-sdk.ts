@@ -1,12 +1,12 @@
-// Tools of the AI SDK, taken as they are: what `tool()` and `dynamicTool()` of `ai` make, and what providers define.
+// Adapts tools of the AI SDK: the results of `tool()` and `dynamicTool()` of `ai`, and tools that providers define.
 //
-// What is used: description, inputSchema, strict, inputExamples, providerOptions, execute, needsApproval,
-// toModelOutput, and of provider tools id and args. What is not: the onInput… callbacks, contextSchema, outputSchema,
-// deferLoading, title and metadata, which are about a stream, a context and a screen that are the SDK's own.
+// Used: description, inputSchema, strict, inputExamples, providerOptions, execute, needsApproval, toModelOutput, and id
+// and args of provider tools. Ignored: the onInput… callbacks, contextSchema, outputSchema, deferLoading, title and
+// metadata, which belong to the SDK's own stream, context and user interface.
 //
-// What the functions are given: `toolCallId` is the call's id here (for needsApproval, which comes before the call has
-// one, the provider's); `messages` is empty and `context` is an empty object, because neither exists here; the signal
-// is the call's.
+// The functions receive: `toolCallId`, which is Belay's call id (for needsApproval, which runs before the call has one,
+// the provider's id); an empty `messages` array and an empty `context` object, because Belay has neither; and the
+// call's signal.
 import type { JSONObject, LanguageModelV4FunctionTool, SharedV4ProviderOptions } from "@ai-sdk/provider";
 import { ControlError } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
@@ -14,7 +14,7 @@ import type { LiveCall } from "../../ports/agent.ts";
 import { judgement, misfit, requireGoing, type Tool, type ToolDescription } from "./tool.ts";
 import { type Awaitable, chain, type InputSchema, type Reading, readSchema } from "./tool-schema.ts";
 
-/** Parameters are `never`: any function fits, and what it really takes is between the SDK and the tool. */
+/** Parameters are `never`, so that any function fits; their real types are known to the SDK and the tool. */
 export interface AiSdkTool {
   readonly type?: "function" | "dynamic" | "provider" | undefined;
   readonly inputSchema: unknown;
@@ -27,11 +27,11 @@ export interface AiSdkTool {
   readonly toModelOutput?: ((options: never) => Awaitable<AiSdkOutput>) | undefined;
   readonly id?: `${string}.${string}` | undefined;
   readonly args?: Record<string, unknown> | undefined;
-  /** Of provider tools; nothing here depends on it. */
+  /** Set on provider tools. Not used. */
   readonly isProviderExecuted?: boolean | undefined;
 }
 
-/** What a tool may want the model to read. Parts of content are of many kinds, and only text is looked into. */
+/** What `toModelOutput` may return. Content has parts of many kinds; only text parts are inspected. */
 export type AiSdkOutput =
   | { readonly type: "text" | "error-text"; readonly value: string }
   | { readonly type: "json" | "error-json"; readonly value: unknown }
@@ -40,7 +40,7 @@ export type AiSdkOutput =
 
 export const isAiSdkTool = (given: object): given is AiSdkTool => "inputSchema" in given;
 
-/** Throws `invalid` if the schema is of a kind that nobody here can read. */
+/** Throws `invalid` if the schema is of an unsupported kind. */
 export function fromAiSdk(given: AiSdkTool): Tool {
   const schema = readInputSchema(given.inputSchema);
   return {
@@ -49,7 +49,7 @@ export function fromAiSdk(given: AiSdkTool): Tool {
     asks: given.needsApproval !== undefined && given.needsApproval !== false,
     describe: (name) => describe(name, given, schema),
     judge: (input, { id }) => {
-      // There is nothing to approve in what nobody can carry out; the call says so when it begins.
+      // A tool without `execute` needs no approval: the call fails when it begins.
       if (given.execute === undefined) return { kind: "takes", approval: false };
       return chain(schema.check(input), (checked) => {
         if (checked.kind === "misfit") return { kind: "refuses", issues: checked.issues };
@@ -73,15 +73,15 @@ export function fromAiSdk(given: AiSdkTool): Tool {
   };
 }
 
-/** A parameter of a function whose types are known to its author alone, which is what `never` above says. */
+/** Casts an argument for a function whose parameter types only its author knows (see `AiSdkTool`). */
 const handed = (value: unknown): never => value as never;
 
 function readInputSchema(given: unknown): Reading<unknown> {
-  // The SDK takes a tool without a schema for one that takes nothing.
+  // In the SDK, a tool without a schema takes no input.
   if (given === undefined || given === null) {
     return readSchema({ jsonSchema: { type: "object", properties: {}, additionalProperties: false } });
   }
-  // Whether it is one is what readSchema finds out.
+  // `readSchema` checks that it is a schema.
   return readSchema(given as InputSchema<unknown>);
 }
 
@@ -100,7 +100,7 @@ async function describe(name: string, given: AiSdkTool, schema: Reading<unknown>
     ...(description === undefined ? {} : { description }),
     ...(strict === undefined ? {} : { strict }),
     ...(providerOptions === undefined ? {} : { providerOptions }),
-    // The SDK types an example like the input; to the model it is JSON.
+    // The SDK types an example like the input; the model receives it as JSON.
     ...(inputExamples === undefined
       ? {}
       : { inputExamples: inputExamples.map(({ input }) => ({ input: input as JSONObject })) }),
@@ -114,15 +114,16 @@ function needsApproval({ needsApproval }: AiSdkTool, input: unknown, id: string)
 }
 
 /**
- * Each value stands for all before it, and the last is the result. Those before it are put aside, so that a stop keeps
- * the newest. Whoever does not look at the signal is stopped at its next value, and its `finally` is run.
+ * Each value replaces the one before, and the last one is the result. Earlier values are kept as partial results, so
+ * that a stop keeps the newest. A generator that ignores the signal is stopped at its next value, and its `finally`
+ * block runs.
  */
 async function lastOf(values: AsyncIterable<unknown>, call: LiveCall): Promise<unknown> {
   let last: unknown;
   for await (const value of values) {
     last = value;
     if (value !== undefined) {
-      // Checked by whoever takes it: what is not JSON is refused there with a message.
+      // `partial` and `progress` reject values that are not JSON, with a message.
       call.partial(value as Json);
       call.progress(value as Json);
     }
@@ -132,9 +133,9 @@ async function lastOf(values: AsyncIterable<unknown>, call: LiveCall): Promise<u
 }
 
 /**
- * What the tool wants the model to read is what is recorded, in place of what it returned: the log is what the model is
- * given again at every turn, and people should see the same. Text and JSON are recorded as such, errors fail the call,
- * and content with files in it is recorded as the SDK's own `{ type: "content", value }`, its bytes in base64.
+ * Converts the model output of a tool into the result to record, which replaces the returned value: the model reads
+ * the log again at every turn, and people should see the same. Text and JSON are recorded as such, errors fail the
+ * call, and content with files is recorded as the SDK's `{ type: "content", value }`, with bytes in base64.
  */
 function recorded(output: AiSdkOutput): unknown {
   switch (output.type) {
@@ -155,7 +156,7 @@ function recorded(output: AiSdkOutput): unknown {
   }
 }
 
-/** A copy with base64 in the place of bytes, wherever a kind of part keeps them. */
+/** Copies a value and replaces bytes by base64 at any depth. */
 function withoutBytes(value: unknown): unknown {
   if (value instanceof ArrayBuffer) return Buffer.from(value).toString("base64");
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");

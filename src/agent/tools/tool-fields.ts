@@ -1,4 +1,5 @@
-// Fields of a tool's input: how a model is told of each, and how it is read. By hand: this room brings no library.
+// Fields of a tool's input: each has a JSON Schema for the model and a reader. Written by hand, because this folder
+// does not load a schema library.
 import type { JSONSchema7 } from "@ai-sdk/provider";
 import type { Json } from "../../core/model/prompt.ts";
 import { isJsonObject } from "../plain-json.ts";
@@ -6,30 +7,30 @@ import type { PlainSchema } from "./tool-schema.ts";
 
 export interface Field<T> {
   readonly json: JSONSchema7;
-  /** Throws what is wrong with it. Undefined is what was not given, and is not read. */
+  /** Throws if the value is invalid. Not called for an absent field. */
   readonly read: (given: Json, name: string) => T;
 }
 
 export type Fields<T> = { readonly [Name in keyof T]-?: Field<NonNullable<T[Name]>> };
 
-/** A text with something in it. */
+/** A text that is not empty. */
 export function words(description: string, charsMax: number): Field<string> {
   return {
     json: { type: "string", description, minLength: 1, maxLength: charsMax },
     read: (given, name) => {
       if (typeof given === "string" && given !== "" && given.length <= charsMax) return given;
-      throw new Error(`${name} is a text of 1 to ${charsMax} characters`);
+      throw new Error(`${name} must be a text of 1 to ${charsMax} characters`);
     },
   };
 }
 
-/** Any text, also none. How much a call takes altogether is bounded elsewhere. */
+/** Any text, also an empty one. The size of the whole input is limited elsewhere. */
 export function text(description: string): Field<string> {
   return {
     json: { type: "string", description },
     read: (given, name) => {
       if (typeof given === "string") return given;
-      throw new Error(`${name} is a text`);
+      throw new Error(`${name} must be a text`);
     },
   };
 }
@@ -39,7 +40,7 @@ export function whole(description: string, min: number): Field<number> {
     json: { type: "integer", description, minimum: min },
     read: (given, name) => {
       if (typeof given === "number" && Number.isSafeInteger(given) && given >= min) return given;
-      throw new Error(`${name} is a whole number from ${min}`);
+      throw new Error(`${name} must be a whole number from ${min}`);
     },
   };
 }
@@ -49,7 +50,7 @@ export function flag(description: string): Field<boolean> {
     json: { type: "boolean", description },
     read: (given, name) => {
       if (typeof given === "boolean") return given;
-      throw new Error(`${name} is true or false`);
+      throw new Error(`${name} must be true or false`);
     },
   };
 }
@@ -67,19 +68,19 @@ export function inputOf<T extends object>(
       additionalProperties: false,
     },
     validate: (input) => {
-      if (!isJsonObject(input)) throw new Error("an object is wanted");
+      if (!isJsonObject(input)) throw new Error("the input must be an object");
       const strange = Object.keys(input).find((name) => !Object.hasOwn(fields, name));
       if (strange !== undefined) {
         throw new Error(`there is no \`${strange}\`; there are ${known.map(([name]) => name).join(", ")}`);
       }
       const given = known.flatMap(([name, { read }]) => {
         const value = input[name];
-        // Some providers have models say null for what they leave out.
+        // Some providers send null for an omitted field.
         if (value !== undefined && value !== null) return [[name, read(value, name)] as const];
         if (required.some((one) => one === name)) throw new Error(`${name} is missing`);
         return [];
       });
-      // Each field was read by its own reader above; that they are all of them is beyond what the compiler follows.
+      // Every field was read by its own reader; the compiler cannot derive that all of them are present.
       return Object.fromEntries(given) as T;
     },
   };

@@ -1,13 +1,13 @@
-// What a tool takes: told to the model as JSON Schema, and checked before the tool sees it.
+// The input schema of a tool: sent to the model as JSON Schema, and checked before the tool runs.
 //
-// Four ways to say it: a Standard Schema that can tell its JSON Schema (zod, arktype and others), a plain JSON Schema,
-// a schema of the AI SDK, and a function that makes one. None of these libraries is loaded here: they are recognised by
-// what the standard, or the SDK, has put on them.
+// There are four forms: a Standard Schema with JSON Schema output (zod, arktype and others), a plain JSON Schema, a
+// schema of the AI SDK, and a function that creates one. None of these libraries is loaded here: each form is
+// recognised by the properties that the standard or the SDK puts on it.
 import type { JSONSchema7, JSONSchema7Definition } from "@ai-sdk/provider";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
 
-/** The Standard Schema interface, version 1, with the part of it that tells the JSON Schema. */
+/** The Standard Schema interface, version 1, with its JSON Schema extension. */
 export interface StandardSchema<T = unknown> {
   readonly "~standard": {
     readonly version: 1;
@@ -29,13 +29,13 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A JSON Schema as it is. What comes is not checked against it, unless `validate` does: it throws what is wrong. */
+/** A plain JSON Schema. Inputs are checked only if there is a `validate`, which throws for an invalid input. */
 export interface PlainSchema<T = Json> {
   readonly jsonSchema: JSONSchema7;
   readonly validate?: StandardSchema<T> | ((input: Json) => Awaitable<T>);
 }
 
-/** What `jsonSchema()` and `zodSchema()` of the AI SDK make. Its mark is a symbol, which a type need not name. */
+/** What `jsonSchema()` and `zodSchema()` of the AI SDK return. Their marker is a symbol, which the type can omit. */
 export interface AiSdkSchema<T = unknown> {
   readonly _type: T;
   readonly jsonSchema: JSONSchema7 | PromiseLike<JSONSchema7>;
@@ -48,7 +48,7 @@ export type AiSdkResult<T> =
 
 export type InputSchema<T> = StandardSchema<T> | PlainSchema<T> | AiSdkSchema<T> | (() => AiSdkSchema<T>);
 
-/** What a tool is given that takes this. */
+/** The type of the input that a tool with this schema receives. */
 export type OutputOf<S> =
   S extends StandardSchema<infer T>
     ? T
@@ -57,7 +57,7 @@ export type OutputOf<S> =
       : S extends () => AiSdkSchema<infer T>
         ? T
         : S extends PlainSchema<infer T>
-          ? // A bare JSON Schema says nothing to the compiler.
+          ? // A bare JSON Schema carries no type.
             unknown extends T
             ? Json
             : T
@@ -65,12 +65,12 @@ export type OutputOf<S> =
 
 export type Awaitable<T> = T | PromiseLike<T>;
 
-/** Whether an input fits, and what the tool is given then. */
+/** The result of a check: the value for the tool, or the issues. */
 export type Checked<T> =
   | { readonly kind: "fits"; readonly value: T }
   | { readonly kind: "misfit"; readonly issues: readonly string[] };
 
-/** A schema as the tools use it. `check` answers at once where the schema does. Neither throws for a bad input. */
+/** A schema as the tools use it. `check` is synchronous where the schema is. Neither throws for a bad input. */
 export interface Reading<T> {
   json(): Promise<JSONSchema7>;
   check(input: Json): Awaitable<Checked<T>>;
@@ -78,7 +78,7 @@ export interface Reading<T> {
 
 const AI_SDK_SCHEMA = Symbol.for("vercel.ai.schema");
 
-/** Throws `invalid` if this is no schema, or one that a model cannot be told. */
+/** Throws `invalid` if this is not a schema, or one without a JSON Schema. */
 export function readSchema<T>(given: InputSchema<T>): Reading<T> {
   if (isStandard(given)) return readStandard(given);
   if (isLazy(given)) return readLazy(given);
@@ -86,11 +86,11 @@ export function readSchema<T>(given: InputSchema<T>): Reading<T> {
   if (isPlain(given)) return readPlain(given);
   throw new ControlError(
     "invalid",
-    "A tool's input is a Standard Schema (like z.object({…})), or { jsonSchema: … } with a JSON Schema in it.",
+    "A tool's input must be a Standard Schema (like z.object({…})), or { jsonSchema: … } with a JSON Schema in it.",
   );
 }
 
-/** `next` with the value, at once if it is there already. */
+/** Calls `next` with the value, synchronously if it is not a promise. */
 export function chain<A, B>(value: Awaitable<A>, next: (value: A) => Awaitable<B>): Awaitable<B> {
   return isPromise(value) ? value.then(next) : next(value);
 }
@@ -103,12 +103,12 @@ function readStandard<T>(schema: StandardSchema<T>): Reading<T> {
   if (jsonSchema === undefined) {
     throw new ControlError(
       "invalid",
-      `This schema of ${vendor} cannot tell its JSON Schema, which a model needs. Use a version of ${vendor} with ` +
+      `This schema of ${vendor} has no JSON Schema, which a model needs. Use a version of ${vendor} with ` +
         "Standard JSON Schema, or give the JSON Schema yourself: { jsonSchema: {…}, validate: schema }.",
     );
   }
   return {
-    // Decoding: the standard says that this is a JSON Schema, and types it as a record of anything.
+    // The standard guarantees a JSON Schema, but types it as a record of anything.
     json: async () => closed(jsonSchema.input({ target: "draft-07" }) as JSONSchema7),
     check: (input) => checkStandard(schema, input),
   };
@@ -127,7 +127,7 @@ function readPlain<T>({ jsonSchema, validate }: PlainSchema<T>): Reading<T> {
   return {
     json: async () => jsonSchema,
     check: (input) => {
-      // Nobody checks it, which is what was asked for: T is what the author of the tool says it is.
+      // Not checked, as requested: the author of the tool vouches for the type.
       if (validate === undefined) return { kind: "fits", value: input as T };
       if (isStandard(validate)) return checkStandard(validate, input);
       return attempt(() => chain(validate(input), (value): Checked<T> => ({ kind: "fits", value })));
@@ -139,7 +139,7 @@ function readAiSdk<T>(schema: AiSdkSchema<T>): Reading<T> {
   return {
     json: async () => await schema.jsonSchema,
     check: (input) => {
-      // Without a validator the SDK does not check either: T is what the author of the tool says it is.
+      // Without a validator the SDK does not check either: the author of the tool vouches for the type.
       if (schema.validate === undefined) return { kind: "fits", value: input as T };
       const { validate } = schema;
       return attempt(() =>
@@ -152,7 +152,7 @@ function readAiSdk<T>(schema: AiSdkSchema<T>): Reading<T> {
   };
 }
 
-/** The SDK makes some schemas only when they are needed, because making them is slow. */
+/** The SDK creates some schemas lazily, because creating them is slow. */
 function readLazy<T>(make: () => AiSdkSchema<T>): Reading<T> {
   let made: Reading<T> | undefined;
   const reading = (): Reading<T> => {
@@ -165,7 +165,7 @@ function readLazy<T>(make: () => AiSdkSchema<T>): Reading<T> {
   };
 }
 
-/** A validator that throws has found something it does not take, be it only that it is nested too deeply for it. */
+/** A validator that throws rejects the input, even if it only failed on deep nesting. */
 function attempt<T>(check: () => Awaitable<Checked<T>>): Awaitable<Checked<T>> {
   const misfit = (error: unknown): Checked<T> => ({ kind: "misfit", issues: issuesOf(error) });
   try {
@@ -176,7 +176,7 @@ function attempt<T>(check: () => Awaitable<Checked<T>>): Awaitable<Checked<T>> {
   }
 }
 
-/** Validation errors of the SDK carry the issues, themselves or in their cause; their message repeats the input. */
+/** Finds the issues on an error of the SDK or on its cause. The message itself would repeat the input. */
 function issuesOf(error: unknown): readonly string[] {
   if (!(error instanceof Error)) return [messageOf(error)];
   const found = [error, error.cause, { issues: error.cause }].find(hasIssues);
@@ -189,8 +189,8 @@ function issueText({ message, path }: SchemaIssue): string {
 }
 
 /**
- * Objects that do not say what else may be in them are closed, as the AI SDK does it: some providers take no others,
- * and the same schema should be the same to the model whichever way it came.
+ * Closes objects that do not declare `additionalProperties`, as the AI SDK does: some providers require it, and the
+ * same schema should look the same to the model in each form.
  */
 function closed(schema: JSONSchema7): JSONSchema7 {
   const isObject = schema.type === "object" || (Array.isArray(schema.type) && schema.type.includes("object"));
@@ -214,7 +214,7 @@ const closedPart = (part: JSONSchema7Definition): JSONSchema7Definition =>
 const closedParts = (parts: Readonly<Record<string, JSONSchema7Definition>>): Record<string, JSONSchema7Definition> =>
   Object.fromEntries(Object.entries(parts).map(([key, part]) => [key, closedPart(part)]));
 
-// Schemas of some libraries (arktype) are functions with the standard's property on them.
+// Schemas of some libraries (arktype) are functions with the standard's property.
 const isStandard = <T>(given: unknown): given is StandardSchema<T> =>
   ((typeof given === "object" && given !== null) || typeof given === "function") &&
   "~standard" in given &&

@@ -46,22 +46,22 @@ class Call implements LiveCall {
   }
   changed(): void {}
   ask(): Promise<never> {
-    return Promise.reject(new Error("nobody is there"));
+    return Promise.reject(new Error("no answer"));
   }
 }
 
-/** As the engine begins it; `input` as a hook may have replaced it. */
+/** Begins the call as the engine does; `input` as a hook may have replaced it. */
 const run = async (request: CallRequest, input?: Json): Promise<unknown> => request.execute(new Call(request, input));
 
 const readFile = tool({ description: "Reads a file.", input: path, execute: (input) => ({ read: input.path }) });
 
-/** What the engine would hear: whether people are asked about this input. */
+/** The approval decision that the engine would get for this input. */
 async function wanted(request: CallRequest | undefined, input?: Json): Promise<unknown> {
   const approval = request?.approval;
   return typeof approval === "function" ? approval(input ?? request?.input ?? null, { mode: undefined }) : approval;
 }
 
-describe("a call that a model asks for", () => {
+describe("a call that a model requests", () => {
   const set = toolSet({
     read_file: readFile,
     write_file: tool({
@@ -75,7 +75,7 @@ describe("a call that a model asks for", () => {
     }),
   });
 
-  test("is recorded as it was asked for, and executed as the schema makes it", async () => {
+  test("is recorded as requested, and executed as the schema transforms it", async () => {
     const request = await ask(set, "write_file", '{"path":"a","more":1}');
     expect(request).toEqual({
       name: "write_file",
@@ -91,20 +91,20 @@ describe("a call that a model asks for", () => {
     expect(await run(request)).toEqual({ path: "a", mode: "w" });
   });
 
-  test("is judged by its input: people are asked where the tool says so", async () => {
+  test("needs approval where the tool says so for its input", async () => {
     const request = await ask(set, "write_file", '{"path":"/etc/passwd"}');
     expect(await wanted(request)).toEqual({ note: "a system file" });
-    // By the input that would be carried out: a hook may have replaced it.
+    // By the input that would be executed: a hook may have replaced it.
     expect(await wanted(request, { path: "a" })).toBe(false);
   });
 
-  test("executes what the call has, not what was asked for: a hook may have replaced it", async () => {
+  test("executes the call's input, which a hook may have replaced", async () => {
     const request = await ask(set, "read_file", '{"path":"a"}');
     expect(await run(request, { path: "b" })).toEqual({ read: "b" });
     await expect(run(request, { path: 7 })).rejects.toThrow("path: Invalid input");
   });
 
-  test.each(["", " \n"])("takes the empty text %j for an empty object", async (input) => {
+  test.each(["", " \n"])("reads the empty text %j as an empty object", async (input) => {
     const nothing = toolSet({ now: tool({ description: "Now.", input: z.object({}), execute: (it) => it }) });
     const request = await ask(nothing, "now", input);
     expect([request.input, await run(request)]).toEqual([{}, {}]);
@@ -114,7 +114,7 @@ describe("a call that a model asks for", () => {
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 const cut = (text: string, left: number): string => `${text}… (${left} more characters were not kept)`;
 
-describe("a call that cannot be done fails with a message, keeps its input, and nobody is asked", () => {
+describe("a call that cannot be executed fails with a message, keeps its input, and needs no approval", () => {
   const set = toolSet({
     read_file: tool({ description: "Reads.", input: path, execute: () => expect.unreachable(), approval: true }),
     list: tool({ description: "Lists.", input: path, execute: () => expect.unreachable(), idempotent: true }),
@@ -142,26 +142,26 @@ describe("a call that cannot be done fails with a message, keeps its input, and 
     expect(String(error).length).toBeLessThan(1_000);
   });
 
-  test("under a name that every provider takes back", async () => {
+  test("under a name that every provider accepts", async () => {
     const names = ["functions.read file", "", "ä".repeat(500)];
     const requests = await Promise.all(names.map((name) => ask(set, name, "{}")));
     expect(requests.map(({ name }) => name)).toEqual(["functions_read_file", "unnamed", "_".repeat(128)]);
   });
 
-  test("also if its validator throws", async () => {
+  test("even if its validator throws", async () => {
     const input = { jsonSchema: {}, validate: (): never => expect.unreachable("broken") };
     const broken = toolSet({ broken: tool({ description: "Broken.", input, execute: () => 1 }) });
     await expect(run(await ask(broken, "broken", "{}"))).rejects.toThrow("broken");
   });
 });
 
-describe("a call that the log has, after a restart", () => {
+describe("a logged call, after a restart", () => {
   const resume = (one: AnyTool, input: Json = { path: "a" }): CallRequest | undefined =>
     toolSet({ one }).resume({ callId: "call_1", name: "one", input }, places);
   const define = (approval: Parameters<typeof tool<typeof path>>[0]["approval"]): AnyTool =>
     tool({ description: "One.", input: path, execute: (it) => it, idempotent: true, approval: approval ?? false });
 
-  test("is carried out by the tool of its name", async () => {
+  test("is executed by the tool of its name", async () => {
     const request = resume(define(false));
     expect(request).toEqual({
       name: "one",
@@ -173,11 +173,11 @@ describe("a call that the log has, after a restart", () => {
     expect(request && (await run(request))).toEqual({ path: "a" });
   });
 
-  test("is nobody's if there is no such tool any more", () => {
+  test("is not resumed if its tool no longer exists", () => {
     expect(toolSet(undefined).resume({ callId: "call_1", name: "one", input: {} }, places)).toBeUndefined();
   });
 
-  test("needs the approval it needed", async () => {
+  test("needs the same approval", async () => {
     expect(await wanted(resume(define(true)))).toBe(true);
     expect(await wanted(resume(define(({ path }) => path === "a")))).toBe(true);
     expect(await wanted(resume(define(({ path }) => path === "b")))).toBe(false);
@@ -185,15 +185,15 @@ describe("a call that the log has, after a restart", () => {
     expect(resume(define(false))).not.toHaveProperty("approval");
   });
 
-  test("fails if its input does not fit any more", async () => {
+  test("fails if its input no longer fits", async () => {
     const request = resume(define(true), { path: 1 });
     expect(await wanted(request)).toBe(false);
     await expect(request && run(request)).rejects.toThrow("path: Invalid input");
   });
 });
 
-describe("what the model is told", () => {
-  test("is made once", async () => {
+describe("the descriptions", () => {
+  test("are created once", async () => {
     let made = 0;
     const lazy = jsonSchema(() => {
       made += 1;
@@ -204,7 +204,7 @@ describe("what the model is told", () => {
     expect(made).toBe(1);
   });
 
-  test("names the tool that cannot be told, and is tried again", async () => {
+  test("name the tool that fails, and are tried again", async () => {
     let there = false;
     const jsonSchemaOf = (): Readonly<Record<string, unknown>> => {
       if (!there) throw new Error("not there");
@@ -213,29 +213,29 @@ describe("what the model is told", () => {
     const standard = { ...path["~standard"], jsonSchema: { input: jsonSchemaOf } };
     const input = { "~standard": standard };
     const set = toolSet({ remote: tool({ description: "Remote.", input, execute: () => 1 }) });
-    await expect(set.describe()).rejects.toThrow("The model cannot be told of the tool `remote`: not there");
+    await expect(set.describe()).rejects.toThrow("The tool `remote` has no description for the model: not there");
     there = true;
     expect(await set.describe()).toHaveLength(1);
   });
 
-  test("no tools are no tools", async () => {
+  test("are empty without tools", async () => {
     expect(await toolSet(undefined).describe()).toEqual([]);
   });
 
   test.each([
-    ["read file", readFile, "is no name for a tool"],
-    ["a".repeat(129), readFile, "is no name for a tool"],
+    ["read file", readFile, "is not a valid tool name"],
+    ["a".repeat(129), readFile, "is not a valid tool name"],
     ["read_file", { description: "", input: path, execute: () => 1 }, "Define it with tool({ … })"],
     ["read_file", undefined, "Define it with tool({ … })"],
-    ["read_file", { inputSchema: { "~standard": { vendor: "old" } } }, "of the tool `read_file`: This schema of old"],
+    ["read_file", { inputSchema: { "~standard": { vendor: "old" } } }, "The tool `read_file` has no description for the model: This schema of old"],
   ])("%.20s is refused", (name, given, message) => {
-    // What the compiler forbids, said by somebody without one.
+    // What the compiler forbids, as JavaScript code could do it.
     expect(() => toolSet({ [name]: given as never })).toThrow(message);
   });
 });
 
 describe("tools of the AI SDK", () => {
-  test("are taken as they are", async () => {
+  test("work unchanged", async () => {
     let seen: unknown;
     const set = toolSet({
       weather: aiTool({
@@ -266,7 +266,7 @@ describe("tools of the AI SDK", () => {
     await expect(run(await ask(set, "weather", "{}"))).rejects.toThrow("city: Invalid input");
   });
 
-  test("a dynamic tool with a description made when it is needed", async () => {
+  test("a dynamic tool with a lazy description", async () => {
     const set = toolSet({
       any: dynamicTool({ description: () => "Anything.", inputSchema: z.unknown(), execute: async (input) => input }),
     });
@@ -274,7 +274,7 @@ describe("tools of the AI SDK", () => {
     expect(await run(await ask(set, "any", "[1]"))).toEqual([1]);
   });
 
-  test("needsApproval asks people, always or by the input", async () => {
+  test("needsApproval requires approval, always or by the input", async () => {
     const inputSchema = path;
     const execute = async (): Promise<number> => 1;
     const set = toolSet({
@@ -290,7 +290,7 @@ describe("tools of the AI SDK", () => {
     expect(await wanted(await ask(set, "some", '{"path":"a"}'))).toBe(false);
   });
 
-  test("of many values each is put aside and told, and the last is the result", async () => {
+  test("each yielded value is a partial result and progress, and the last is the result", async () => {
     const inputSchema = path;
     async function* execute() {
       yield { found: 1 };
@@ -306,7 +306,7 @@ describe("tools of the AI SDK", () => {
     ]);
   });
 
-  test("a stop ends the values at the next one, runs what tidies up, and keeps the newest", async () => {
+  test("a stop ends a generator at its next value, runs its `finally`, and keeps the newest value", async () => {
     const gate = new Gate();
     const begun = new Gate();
     let tidied = false;
@@ -332,7 +332,7 @@ describe("tools of the AI SDK", () => {
     expect([call.partials, tidied]).toEqual([[1, 2], true]);
   });
 
-  test("a tool that nobody here carries out fails, and nobody is asked", async () => {
+  test("a tool without `execute` fails, and needs no approval", async () => {
     const set = toolSet({
       elsewhere: aiTool({ inputSchema: path, outputSchema: path, needsApproval: true }),
     });
@@ -341,7 +341,7 @@ describe("tools of the AI SDK", () => {
     await expect(run(request)).rejects.toThrow("Nothing here carries out `elsewhere`");
   });
 
-  test("tools of a provider are told as such, and carried out if they say how", async () => {
+  test("tools of a provider are described as such, and executed if they have `execute`", async () => {
     const set = toolSet({
       shell: {
         type: "provider",
@@ -379,7 +379,7 @@ describe("tools of the AI SDK", () => {
     [{ type: "error-text", value: "no" }, new Error("no")],
     [{ type: "error-json", value: { no: 1 } }, new Error('{"no":1}')],
     [{ type: "execution-denied", reason: "not you" }, new Error("not you")],
-  ])("toModelOutput says what is recorded: %j", async (output, expected) => {
+  ])("toModelOutput decides what is recorded: %j", async (output, expected) => {
     const one = aiTool({
       inputSchema: path,
       execute: async () => 2,
@@ -393,7 +393,7 @@ describe("tools of the AI SDK", () => {
   });
 });
 
-test("G11: a call that cannot stop half-way begins in the tick in which its stop was looked for", async () => {
+test("G11: an uninterruptible call begins in the tick in which its stop was checked", async () => {
   let begun = false;
   const build = tool({
     description: "Builds.",
@@ -405,7 +405,7 @@ test("G11: a call that cannot stop half-way begins in the tick in which its stop
   });
   const request = await ask(toolSet({ build }), "build", '{"path":"a"}');
   const ended = run(request);
-  // A stop that comes from here on is not signalled to it, so nothing may be left that it waits for.
+  // A later stop is not signalled to it, so it must not wait for anything before it begins.
   expect(begun).toBe(true);
   await ended;
 });
@@ -413,7 +413,7 @@ test("G11: a call that cannot stop half-way begins in the tick in which its stop
 describe("tools and the mode of a session", () => {
   const done: Json[] = [];
   const work = tool({ description: "Works.", input: path, execute: (input) => void done.push(input.path) });
-  /** Asks in `ask`, does not in `auto`, and is not there in `read`. */
+  /** Asks in `ask`, does not in `auto`, and is absent in `read`. */
   const moded: AnyTool = {
     ...work,
     asks: true,
@@ -430,22 +430,22 @@ describe("tools and the mode of a session", () => {
     return done;
   };
 
-  test("a model is told of those that the mode has, and of all where there are no modes", async () => {
+  test("only tools of the mode are described, and all without modes", async () => {
     const names = async (mode?: string) => (await set.describe(mode)).map(({ name }) => name);
     expect(await names()).toEqual(["work", "read_file"]);
     expect(await names("auto")).toEqual(["work", "read_file"]);
     expect(await names("read")).toEqual(["read_file"]);
   });
 
-  test("one that the mode does not have is refused by its name, and nobody is asked about it", async () => {
+  test("a tool that the mode lacks is refused by name, without approval", async () => {
     const request = await asked("read");
     expect(request.approval).toBeUndefined();
-    await expect(begin(request, "read")).rejects.toThrow("in the mode read, which holds now, there is no tool `work`");
+    await expect(begin(request, "read")).rejects.toThrow("the current mode read has no tool `work`");
     const unknown = await set.request({ name: "wrok", input: "{}", provider }, places, "read");
     await expect(begin(unknown, "read")).rejects.toThrow("The tools are: read_file.");
   });
 
-  test("whether people are asked goes by the mode in which it is let in, not by that of the answer", async () => {
+  test("the mode at admission decides about approval, not the mode of the answer", async () => {
     expect(await letIn(await asked("auto"), "ask")).toBe(true);
     expect(await letIn(await asked("ask"), "auto")).toBe(false);
     const gone = await asked("auto");
@@ -453,26 +453,26 @@ describe("tools and the mode of a session", () => {
     await expect(begin(gone, "read")).rejects.toThrow("Nothing was done");
   });
 
-  test("let in without being asked about, it goes by the mode in which it begins", async () => {
+  test("a call admitted without approval is checked against the mode in which it begins", async () => {
     const request = await asked("auto");
     expect(await letIn(request, "auto")).toBe(false);
-    await expect(begin(request, "read")).rejects.toThrow("there is no tool `work`");
+    await expect(begin(request, "read")).rejects.toThrow("has no tool `work`");
     await expect(begin(request, "ask")).rejects.toThrow("the mode was changed to ask while `work` waited");
     expect(await begin(request, "auto")).toEqual(["a"]);
   });
 
-  test("what people were asked about stands, whatever was set since", async () => {
+  test("an approval stands, whatever mode was set since", async () => {
     const request = await asked("ask");
     expect(await letIn(request, "ask")).toBe(true);
     expect(await begin(request, "read")).toEqual(["a"]);
   });
 
-  test("one that an earlier life asked for goes by the mode there is now", async () => {
+  test("a call resumed after a restart is checked against the current mode", async () => {
     const again = set.resume({ callId: "call_1", name: "work", input: { path: "a" } }, places);
     if (again === undefined) throw new Error("There is such a tool.");
     expect(await letIn(again, "ask")).toBe(true);
     const gone = set.resume({ callId: "call_1", name: "work", input: { path: "a" } }, places);
     if (gone === undefined) throw new Error("There is such a tool.");
-    await expect(begin(gone, "read")).rejects.toThrow("there is no tool `work`");
+    await expect(begin(gone, "read")).rejects.toThrow("has no tool `work`");
   });
 });

@@ -1,10 +1,10 @@
-// The tools of an agent by their names: told to a model, and what it asks for made into calls.
+// The tools of an agent by name: describes them to the model, and turns the model's requests into calls.
 //
 // Invariants
-// 1. What a model asks for always becomes a call. What cannot be done is a call that fails, with a message the model
-//    can use; nobody is asked to approve such a call, and no tool is run for it.
-// 2. What is recorded and approved is the input as the model gave it. What is executed is what the schema makes of the
-//    call's own input, checked right before.
+// 1. Every request of the model becomes a call. A request that cannot be executed becomes a call that fails with a
+//    message for the model; it needs no approval, and no tool runs for it.
+// 2. The input is recorded and approved as the model sent it. The tool receives what the schema makes of the call's own
+//    input, checked right before it runs.
 import { ControlError, messageOf } from "../../core/errors.ts";
 import { isUnparsable } from "../../core/json-depth.ts";
 import { CALL_BYTES_MAX, JSON_DEPTH_MAX } from "../../core/limits.ts";
@@ -15,18 +15,18 @@ import type { ApprovalOption, CallDetails, CallRequest, LiveCall, Slots } from "
 import { misfit, type Tool, type ToolCallContext, type ToolDescription } from "./tool.ts";
 import { type AiSdkTool, fromAiSdk, isAiSdkTool } from "./tool-ai-sdk.ts";
 
-/** What `tool()` makes, and the tools of the AI SDK as they are. */
+/** A result of `tool()`, or a tool of the AI SDK. */
 export type AnyTool = Tool | AiSdkTool;
 
 export interface ToolSet {
-  /** What the model is told of those that a mode has. Made once; tried again if that failed. */
+  /** The descriptions of the tools that a mode has. Created once; tried again after a failure. */
   describe(mode?: string): Promise<readonly ToolDescription[]>;
   /**
-   * A call as the engine wants it, from the model's JSON text. Never rejects: what cannot be done becomes a call that
-   * fails with a message for the model.
+   * Turns a request of the model into a call request for the engine. Never rejects: what cannot be executed becomes a
+   * call that fails with a message for the model.
    */
   request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
-  /** The same for a call the log has, after a restart. Undefined: there is no such tool any more. */
+  /** The same for a logged call, after a restart. Undefined if the tool no longer exists. */
   resume(call: CallDetails, slots: Slots): CallRequest | undefined;
 }
 
@@ -36,25 +36,25 @@ export interface ToolAsked {
   readonly provider: ProviderCall;
 }
 
-/** What every provider takes for a name, and takes back in a transcript. */
+/** A name that every provider accepts, also when it reappears in a transcript. */
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const NAME_CHARS_MAX = 128;
 
-/** How much of a text that is not JSON is quoted: enough to see where it went wrong. */
+/** How much of an invalid input is quoted: enough to find the mistake. */
 const QUOTE_CHARS_MAX = 200;
 
-/** How much of it is recorded. */
+/** How much of an invalid input is recorded. */
 const INPUT_CHARS_KEPT = 65_536;
 
-/** How many names a model that asks for an unknown tool is told. It has been told all of them before. */
+/** How many tool names the error for an unknown tool lists. The model has received all of them before. */
 const NAMES_TOLD = 32;
 
 /** Whether a mode has a tool of this name. */
 export type Offers = (name: string, mode: string) => boolean;
 
-/** Throws `invalid` if one of them is no tool, or has a name that no model could use. */
+/** Throws `invalid` for a value that is not a tool, or a name that providers reject. */
 export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined, offers: Offers = () => true): ToolSet {
-  // A map, so that no name finds what every object has.
+  // A map, because an object would also find inherited properties.
   const known = new Map(Object.entries(tools ?? {}).map(([name, given]) => [name, read(name, given)]));
   const isIn = (name: string, mode: string | undefined): boolean => mode === undefined || offers(name, mode);
   let described: Promise<readonly ToolDescription[]> | undefined;
@@ -89,15 +89,15 @@ function read(name: string, given: AnyTool): Tool {
   if (!NAME.test(name)) {
     throw new ControlError(
       "invalid",
-      `\`${name.slice(0, QUOTE_CHARS_MAX)}\` is no name for a tool: providers take letters, digits, _ and -, at most ` +
-        `${NAME_CHARS_MAX} of them.`,
+      `\`${name.slice(0, QUOTE_CHARS_MAX)}\` is not a valid tool name: providers accept letters, digits, _ and -, ` +
+        `at most ${NAME_CHARS_MAX} of them.`,
     );
   }
   if (typeof given === "object" && given !== null) {
     if ("kind" in given && given.kind === "tool") return given;
     if (isAiSdkTool(given)) return within(name, () => fromAiSdk(given));
   }
-  throw new ControlError("invalid", `\`${name}\` is no tool. Define it with tool({ … }).`);
+  throw new ControlError("invalid", `\`${name}\` is not a tool. Define it with tool({ … }).`);
 }
 
 async function describeAll(known: ReadonlyMap<string, Tool>): Promise<readonly ToolDescription[]> {
@@ -121,7 +121,7 @@ function within<T>(name: string, act: () => T): T {
 }
 
 const undescribed = (name: string, error: unknown): ControlError =>
-  new ControlError("invalid", `The model cannot be told of the tool \`${name}\`: ${messageOf(error)}`, {
+  new ControlError("invalid", `The tool \`${name}\` has no description for the model: ${messageOf(error)}`, {
     cause: error,
   });
 
@@ -135,15 +135,18 @@ function requestOf(
   { name, input }: Pick<CallDetails, "name" | "input">,
   id: string,
 ): CallRequest {
-  /** What was said when it was let in; undefined: it was not asked for. */
+  /** The approval decision at admission; undefined if none was requested. */
   let said: { readonly mode: string | undefined; readonly wanted: ApprovalOption } | undefined;
   const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<ApprovalOption> => {
-    // There is nothing to approve in what will be refused.
+    // A call that will be refused needs no approval.
     const wanted = isIn(name, mode) && (await approvalOf(tool, now, { id, mode }));
     said = { mode, wanted };
     return wanted;
   };
-  /** It may have waited since. What people have let in stands; the rest goes by the mode there is now. */
+  /**
+   * Checks the mode again, because the call may have waited. An approval by people stands; otherwise the current mode
+   * decides.
+   */
   const checkMode = ({ input: now, mode }: LiveCall): Promise<void> | undefined => {
     if (said !== undefined && said.wanted !== false) return undefined;
     if (!isIn(name, mode)) throw notInMode(name, mode);
@@ -156,46 +159,42 @@ function requestOf(
     name,
     input,
     ...tool.options,
-    // Judged by what would be carried out, which a hook may have changed since.
+    // Judged by the input that would be executed, which a hook may have changed.
     ...(tool.asks ? { approval } : {}),
     execute: async (call) => {
       const changed = checkMode(call);
       if (changed !== undefined) await changed;
-      // The engine checks whatever comes that it is JSON, and says so where it is not: this is the claim it checks.
+      // The engine checks that the result is JSON and reports it if it is not.
       return tool.execute(call) as Promise<Json | undefined>;
     },
   };
 }
 
 const notInMode = (name: string, mode: string | undefined): ControlError =>
-  new ControlError(
-    "forbidden",
-    `Nothing was done: in the mode ${mode}, which holds now, there is no tool \`${name}\`.`,
-  );
+  new ControlError("forbidden", `Nothing was done: the current mode ${mode} has no tool \`${name}\`.`);
 
 const askAgain = (name: string, mode: string | undefined): ControlError =>
   new ControlError(
     "forbidden",
-    `Nothing was done: the mode was changed to ${mode} while \`${name}\` waited, and in it people are asked first. ` +
-      "Call it again if it is still wanted.",
+    `Nothing was done: the mode was changed to ${mode} while \`${name}\` waited, and this mode requires approval. ` +
+      "Call it again if it is still needed.",
   );
 
 async function approvalOf(found: Tool, input: Json, asked: ToolCallContext): Promise<ApprovalOption> {
   const judged = await found.judge(input, asked);
-  // An input that is not taken is refused when the call begins; there is nothing to approve in it.
+  // An invalid input is refused when the call begins; it needs no approval.
   return judged.kind === "takes" ? judged.approval : false;
 }
 
 /**
- * A call that fails. Not idempotent, whatever the tool is: begun again after a crash it would be the tool's own, with
- * an input that nobody has asked for. And for good, also if a hook replaces the input: whether people must be asked was
- * not judged.
+ * A call that fails. It is not idempotent even if its tool is: restarted after a crash it would run the tool with an
+ * input that the model never sent. It fails even if a hook replaces the input, because the approval was never judged.
  */
 function refusal({ name, provider }: ToolAsked, input: Json, error: ControlError): CallRequest {
   return { name: recordable(name), input, provider, execute: () => Promise.reject(error) };
 }
 
-/** A name that was made up goes into the transcript too, and a provider that does not take it back ends the run. */
+/** Makes an invented name acceptable: it enters the transcript, and a provider that rejects it would end the run. */
 function recordable(name: string): string {
   return name.slice(0, NAME_CHARS_MAX).replace(/[^a-zA-Z0-9_-]/g, "_") || "unnamed";
 }
@@ -213,7 +212,7 @@ function unknownTool(name: string, known: readonly string[]): ControlError {
 
 type Parsed =
   | { readonly kind: "json"; readonly input: Json }
-  /** `input`: the text, because that is what the model sent. */
+  /** `input` is the text, because that is what the model sent. */
   | { readonly kind: "malformed"; readonly input: string; readonly error: ControlError };
 
 function parse({ name, input: text }: ToolAsked): Parsed {
@@ -225,7 +224,7 @@ function parse({ name, input: text }: ToolAsked): Parsed {
       `${message} Nothing was done. Call \`${name}\` again with an input it can take.`,
     ),
   });
-  // Models ask for a tool that takes nothing with nothing.
+  // Models send an empty text for a tool without input.
   if (text.trim() === "") return { kind: "json", input: {} };
   if (isUnparsable(text)) return malformed(TOO_DEEP);
   let input: Json;
@@ -241,7 +240,7 @@ function parse({ name, input: text }: ToolAsked): Parsed {
   return problem === undefined ? { kind: "json", input } : malformed(problem);
 }
 
-/** An input that no tool can take is kept as the text it is. */
+/** The recorded form of an invalid input: its text, shortened. */
 function recordedText(text: string): string {
   const left = text.length - INPUT_CHARS_KEPT;
   if (left <= 0) return text.toWellFormed();
@@ -250,14 +249,14 @@ function recordedText(text: string): string {
 
 const TOO_DEEP = `The input is nested deeper than ${JSON_DEPTH_MAX} levels.`;
 
-/** What could not be recorded, or would trap code that copies it. Without recursion: it may be nested deeply. */
+/** Why an input cannot be recorded, or is unsafe to copy. Iterative, because it may be deeply nested. */
 function problemOf(input: Json): string | undefined {
   const left: { readonly value: Json; readonly depth: number }[] = [{ value: input, depth: 0 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const { value, depth } = next;
     if (typeof value !== "object" || value === null) continue;
     if (depth >= JSON_DEPTH_MAX) return TOO_DEEP;
-    // Parsing makes it an ordinary key; assigning it to another object would change what that object is.
+    // `JSON.parse` makes it an ordinary key; assigning it to another object would change the prototype.
     if (Object.hasOwn(value, "__proto__")) return "The input has a key `__proto__`, which no tool takes.";
     for (const inner of Object.values(value)) left.push({ value: inner, depth: depth + 1 });
   }

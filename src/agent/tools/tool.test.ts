@@ -20,7 +20,7 @@ function callOf(input: Json, signal: AbortSignal = new AbortController().signal)
     partial: () => undefined,
     progress: () => undefined,
     changed: () => undefined,
-    ask: () => Promise.reject(new Error("nobody is there")),
+    ask: () => Promise.reject(new Error("no answer")),
   };
 }
 
@@ -28,7 +28,7 @@ const description = "Reads a file.";
 const echo = (input: unknown): unknown => input;
 const judge = (one: Tool, input: Json) => one.judge(input, { id: "toolu_1" });
 
-/** A schema made by hand: the standard needs no library. */
+/** A hand-written schema: the standard needs no library. */
 function handMade(
   validate: (value: unknown) => StandardResult<{ path: string }> | Promise<StandardResult<{ path: string }>>,
 ): StandardSchema<{ path: string }> {
@@ -47,8 +47,8 @@ const pathOf = (value: unknown): StandardResult<{ path: string }> =>
     ? { value: { path: `/${value.path}` } }
     : { issues: [{ message: "a path is wanted", path: [{ key: "path" }] }] };
 
-describe("what a tool takes", () => {
-  test("a schema of zod is told as JSON Schema, closed, and its output is what the tool gets", async () => {
+describe("the input of a tool", () => {
+  test("a zod schema is sent as closed JSON Schema, and the tool gets its output", async () => {
     const input = z.object({
       path: z.string(),
       lines: z.number().default(3),
@@ -74,7 +74,7 @@ describe("what a tool takes", () => {
     expect(await one.execute(callOf({ path: "a", more: 1 }))).toEqual({ path: "a", lines: 3 });
   });
 
-  test("objects that say what else may be in them are left open", async () => {
+  test("objects that declare additionalProperties stay as they are", async () => {
     const one = tool({ description, input: z.looseObject({ a: z.record(z.string(), z.number()) }), execute: echo });
     expect(await one.describe("a")).toMatchObject({
       inputSchema: { additionalProperties: {}, properties: { a: { additionalProperties: { type: "number" } } } },
@@ -84,20 +84,20 @@ describe("what a tool takes", () => {
   test.each([
     ["at once", pathOf],
     ["later", async (value: unknown) => pathOf(value)],
-  ])("a schema made by hand that validates %s", async (_, validate) => {
+  ])("a hand-written schema that validates %s", async (_, validate) => {
     const one = tool({ description, input: handMade(validate), execute: echo });
     expect(await one.execute(callOf({ path: "a" }))).toEqual({ path: "/a" });
     await expect(one.execute(callOf({}))).rejects.toThrow("fit the schema of `read_file`: path: a path is wanted.");
     expect(await judge(one, {})).toEqual({ kind: "refuses", issues: ["path: a path is wanted"] });
   });
 
-  test("a plain JSON Schema is told as it is, and what comes is not checked", async () => {
+  test("a plain JSON Schema is sent unchanged, and inputs are not checked", async () => {
     const one = tool({ description, input: { jsonSchema: { type: "object" } }, execute: echo });
     expect(await one.describe("a")).toMatchObject({ inputSchema: { type: "object" } });
     expect(await one.execute(callOf([1, "two"]))).toEqual([1, "two"]);
   });
 
-  test("a plain JSON Schema with a validator of its own, or of a library", async () => {
+  test("a plain JSON Schema with a hand-written or a library validator", async () => {
     const shout = (input: Json): string => {
       if (typeof input !== "string") throw new Error("a string is wanted");
       return input.toUpperCase();
@@ -120,12 +120,12 @@ describe("what a tool takes", () => {
     expect(await one.execute(callOf({ path: "a" }))).toEqual({ path: "a" });
   });
 
-  test("what a schema of the AI SDK finds wrong is told by place", async () => {
+  test("issues of an AI SDK schema are reported by path", async () => {
     const one = tool({ description, input: zodSchema(z.object({ path: z.string() })), execute: echo });
     await expect(one.execute(callOf({ path: 1 }))).rejects.toThrow("path: Invalid input: expected string");
   });
 
-  test("a schema that cannot tell its JSON Schema is refused with what to do", () => {
+  test("a schema without JSON Schema is refused with advice", () => {
     const { jsonSchema: _, ...mute } = handMade(pathOf)["~standard"];
     expect(() => tool({ description, input: { "~standard": mute }, execute: echo })).toThrow(
       "{ jsonSchema: {…}, validate: schema }",
@@ -135,7 +135,7 @@ describe("what a tool takes", () => {
     expect(() => tool({ description, input: { type: "object" }, execute: echo })).toThrow("{ jsonSchema: … }");
   });
 
-  test("of many things that are wrong some are told, each of them cut", async () => {
+  test("of many issues some are reported, each of them shortened", async () => {
     const issues = Array.from({ length: 20 }, (_, index) => ({ message: `${index}`.repeat(500) }));
     const one = tool({ description, input: handMade(() => ({ issues })), execute: echo });
     const error = await one.execute(callOf({})).catch((thrown) => thrown);
@@ -144,7 +144,7 @@ describe("what a tool takes", () => {
   });
 });
 
-describe("what the compiler knows", () => {
+describe("types", () => {
   test("the input has the type of the schema's output", () => {
     tool({
       description,
@@ -174,7 +174,7 @@ describe("what the compiler knows", () => {
   });
 });
 
-describe("whether people are asked", () => {
+describe("approval", () => {
   const input = z.object({ path: z.string() });
 
   test.each([
@@ -196,15 +196,15 @@ describe("whether people are asked", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no idea"))],
-  ])("they are if the function %s", async (_, approval) => {
+  ])("is required if the function %s", async (_, approval) => {
     const one = tool({ description, input, execute: echo, approval });
-    const note = "Whether this needs an approval could not be told: no idea";
+    const note = "The approval callback failed: no idea";
     expect(await judge(one, { path: "a" })).toEqual({ kind: "takes", approval: { note } });
   });
 });
 
-describe("how it is run", () => {
-  test("what was cancelled while its input was checked does not begin", async () => {
+describe("execution", () => {
+  test("a call cancelled while its input is checked does not begin", async () => {
     const controller = new AbortController();
     const input = handMade(async (value) => {
       controller.abort(new Error("stop"));
@@ -214,7 +214,7 @@ describe("how it is run", () => {
     await expect(one.execute(callOf({ path: "a" }, controller.signal))).rejects.toThrow("stop");
   });
 
-  test("G11: nor does one that cannot stop half-way, and is not signalled", async () => {
+  test("G11: nor does an uninterruptible one, which is not signalled", async () => {
     const call = { ...callOf({ path: "a" }), stopping: false };
     const input = handMade(async (value) => {
       call.stopping = true;
@@ -224,28 +224,28 @@ describe("how it is run", () => {
     await expect(one.execute(call)).rejects.toThrow("It was stopped before it began.");
   });
 
-  test("options of the call are handed on", () => {
+  test("options of the call are passed on", () => {
     const options = { idempotent: true, interruptible: false, timeoutMs: 5 };
     expect(tool({ description, input: { jsonSchema: {} }, execute: echo, ...options }).options).toEqual(options);
     expect(tool({ description, input: { jsonSchema: {} }, execute: echo }).options).toEqual({});
   });
 });
 
-describe("what is refused", () => {
+describe("refused definitions", () => {
   const good = { description, input: { jsonSchema: {} }, execute: echo };
   const module = new URL("data:text/javascript,");
 
   test.each([
     ["a slip of the fingers", { ...good, timeoutMS: 5 }, "A tool has no `timeoutMS`. Did you mean `timeoutMs`?"],
     ["an unknown option", { ...good, colour: "red" }, "It has description, input, execute"],
-    ["no description", { ...good, description: " " }, "has a `description`"],
+    ["no description", { ...good, description: " " }, "must have a `description`"],
     ["nothing to run", { description, input: good.input }, "either `execute` or `untrusted`"],
     ["two things to run", { ...good, untrusted: { module } }, "either `execute` or `untrusted`"],
-    ["no function", { ...good, execute: "echo" }, "`execute` is a function"],
+    ["no function", { ...good, execute: "echo" }, "`execute` must be a function"],
     ["a limit that is none", { ...good, timeoutMs: 0 }, "from 1 to"],
-    ["a flag that is none", { ...good, idempotent: "yes" }, "`idempotent` is true or false"],
+    ["a flag that is none", { ...good, idempotent: "yes" }, "`idempotent` must be true or false"],
     ["an unknown word in approval", { ...good, approval: { notes: "" } }, "Did you mean `note`?"],
-    ["an approval that is none", { ...good, approval: "ask" }, "`approval` is true or false"],
+    ["an approval that is none", { ...good, approval: "ask" }, "`approval` must be true or false"],
     ["no input", { description, execute: echo }, "Standard Schema"],
     [
       "an untrusted tool that cannot be stopped",
@@ -258,12 +258,12 @@ describe("what is refused", () => {
       "absolute path or a URL",
     ],
     [
-      "an unknown word in untrusted",
+      "an unknown option in untrusted",
       { description, input: good.input, untrusted: { module, memory: 1 } },
       "`untrusted` has no `memory`",
     ],
   ])("%s", (_, definition, message) => {
-    // What the compiler forbids, said by somebody without one.
+    // What the compiler forbids, as JavaScript code could do it.
     expect(() => tool(definition as never)).toThrow(expect.objectContaining({ code: "invalid" }));
     expect(() => tool(definition as never)).toThrow(message);
   });

@@ -1,4 +1,4 @@
-// A tool: what a model may ask for, what it takes, and the function that does it.
+// A tool: its description and input schema for the model, and the function that executes it.
 import type { LanguageModelV4FunctionTool, LanguageModelV4ProviderTool } from "@ai-sdk/provider";
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
@@ -7,45 +7,48 @@ import type { Approval, CallRequest, LiveCall } from "../../ports/agent.ts";
 import { type Awaitable, chain, type InputSchema, isPromise, type OutputOf, readSchema } from "./tool-schema.ts";
 import { type Untrusted, untrusted } from "./untrusted.ts";
 
-/** A longer limit is none, and no timer of the platform takes it. */
+/** The longest delay that a platform timer accepts. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
-/** How much of what is wrong with an input the model is told: enough to correct it, and not the input once more. */
+/** How many issues of an invalid input the model sees: enough to correct it without repeating the whole input. */
 const ISSUES_TOLD = 8;
 const ISSUE_CHARS_MAX = 200;
 
-/** A tool as its author writes it. Either `execute` or `untrusted` does the work. */
+/** The definition of a tool. Either `execute` or `untrusted` does the work. */
 export type ToolDefinition<S> = ToolOptions<S> & (ToolExecute<S> | ToolUntrusted);
 
 export interface ToolOptions<S> {
-  /** What it does and when to use it, for the model. */
+  /** What the tool does and when to use it, for the model. */
   readonly description: string;
-  /** What it takes: a Standard Schema, like one of zod, or `{ jsonSchema, validate? }`. */
+  /** The input schema: a Standard Schema, such as one of zod, or `{ jsonSchema, validate? }`. */
   readonly input: S;
-  /** May be begun again if a crash left its end unknown. */
+  /** Whether a call may be executed again if a crash left its outcome unknown. */
   readonly idempotent?: boolean;
-  /** False: once begun it does not stop half-way. It is not signalled; it is waited for, and then given up. */
+  /** False: a call that has begun is not signalled to stop. It is awaited, and abandoned after the grace period. */
   readonly interruptible?: boolean;
-  /** From when it begins; waiting for an approval or a slot does not count. */
+  /** Time limit from the start of execution; waiting for approval or a slot does not count. */
   readonly timeoutMs?: number;
   /**
-   * People are asked before it begins. A function decides by the input; one that throws has not said that nobody need
-   * be asked, so people are.
+   * Whether approval is required before a call begins. A function decides by the input; if it throws, approval is
+   * required.
    */
   readonly approval?: boolean | Approval | ((input: OutputOf<S>) => Awaitable<boolean | Approval>);
 }
 
 interface ToolExecute<S> {
   /**
-   * Does it. The answer is JSON, or nothing; it is typed as anything because an interface is not a `Json` to the
-   * compiler, and checked when it comes.
+   * Executes a call. The result must be JSON or undefined; this is checked at run time, because an interface type is
+   * not assignable to `Json`.
    */
   readonly execute: (input: OutputOf<S>, call: LiveCall) => unknown;
   readonly untrusted?: never;
 }
 
 interface ToolUntrusted {
-  /** A function of another module does it, in a thread of its own: it can be stopped even if it does not listen. */
+  /**
+   * The function of another module that executes calls in a worker thread, which can be stopped even if it ignores the
+   * signal.
+   */
   readonly untrusted: Untrusted;
   readonly execute?: never;
 }
@@ -56,20 +59,20 @@ export type ToolDescription = LanguageModelV4FunctionTool | LanguageModelV4Provi
 export interface Tool {
   readonly kind: "tool";
   readonly options: Pick<CallRequest, "idempotent" | "interruptible" | "timeoutMs">;
-  /** Whether people may have to be asked before it begins. */
+  /** Whether a call may require approval. */
   readonly asks: boolean;
-  /** What the model is told of it. Rejects with `invalid` if it cannot be told. */
+  /** The description for the model. Rejects with `invalid` if there is none. */
   describe(name: string): Promise<ToolDescription>;
   /**
-   * Whether it takes this input, and whether people must be asked first, in the mode of the session. Never throws; at
-   * once where possible.
+   * Checks the input, and decides whether approval is required in the session's mode. Never throws; synchronous where
+   * possible.
    */
   judge(input: Json, asked: ToolCallContext): Awaitable<Judged>;
-  /** Checks `call.input`, which need not be what was judged, and does it. */
+  /** Checks `call.input`, which may differ from the judged input, and executes the call. */
   execute(call: LiveCall): Promise<unknown>;
 }
 
-/** What is asked for: the provider's name for it, and the mode of the session, if its agent has any. */
+/** The call to judge: the provider's id for it, and the mode of the session, if its agent has modes. */
 export interface ToolCallContext {
   readonly id: string;
   readonly mode?: string | undefined;
@@ -86,10 +89,10 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof ToolOptions<never> | "execute
 
 const APPROVAL_OPTIONS: ReadonlySet<string> = new Set<keyof Approval>(["scope", "note", "deadlineMs"]);
 
-/** Defines a tool. What `execute` is given has the type of what the schema makes of the model's input. */
+/** Defines a tool. `execute` receives the output type of the schema. */
 export function tool<const S extends InputSchema<unknown>>(definition: ToolDefinition<S>): Tool {
   checkDefinition(definition);
-  // The two say the same of a schema: one to the compiler, about each kind, the other at run time, about any.
+  // The type-level and the run-time reading of a schema agree; the compiler cannot see that.
   const schema = readSchema(definition.input as InputSchema<OutputOf<S>>);
   const run = definition.untrusted === undefined ? definition.execute : untrusted(definition.untrusted);
   const { description, approval = false } = definition;
@@ -113,18 +116,18 @@ export function tool<const S extends InputSchema<unknown>>(definition: ToolDefin
   };
 }
 
-/** The check of an input may take its time; what was stopped meanwhile does not begin, interruptible or not. */
+/** Throws if the call was stopped while its input was checked, interruptible or not. */
 export function requireGoing(call: LiveCall): void {
   call.signal.throwIfAborted();
   if (call.stopping) throw new Error("It was stopped before it began.");
 }
 
-/** Whether people must be asked. Whoever cannot tell asks them. */
+/** Decides whether approval is required. If the callback throws, it is. */
 export function judgement(ask: () => Awaitable<boolean | Approval>): Awaitable<Judged> {
   const unsure = (error: unknown): Judged => ({
     kind: "takes",
     approval: {
-      note: `Whether this needs an approval could not be told: ${messageOf(error).slice(0, ISSUE_CHARS_MAX)}`,
+      note: `The approval callback failed: ${messageOf(error).slice(0, ISSUE_CHARS_MAX)}`,
     },
   });
   try {
@@ -135,7 +138,7 @@ export function judgement(ask: () => Awaitable<boolean | Approval>): Awaitable<J
   }
 }
 
-/** What the model is told about an input that the tool does not take. */
+/** The error for an invalid input. */
 export function misfit(name: string, issues: readonly string[]): ControlError {
   const told = issues.slice(0, ISSUES_TOLD).map((issue) => issue.slice(0, ISSUE_CHARS_MAX));
   const rest = issues.length - told.length;
@@ -156,29 +159,30 @@ function callOptions({ idempotent, interruptible, timeoutMs }: Tool["options"]):
 }
 
 function checkDefinition<S>(given: ToolDefinition<S>): void {
-  if (typeof given !== "object" || given === null) throw invalid("A tool is defined by an object.");
+  if (typeof given !== "object" || given === null) throw invalid("The definition of a tool must be an object.");
   rejectUnknown(given, OPTIONS, "A tool");
   const { description, idempotent, interruptible, timeoutMs, approval } = given;
   if (typeof description !== "string" || description.trim() === "") {
-    throw invalid("A tool has a `description`: the model has nothing else to choose it by.");
+    throw invalid("A tool must have a `description`: the model chooses tools by it.");
   }
   if ((given.execute === undefined) === (given.untrusted === undefined)) {
-    throw invalid("A tool has either `execute` or `untrusted`.");
+    throw invalid("A tool must have either `execute` or `untrusted`.");
   }
-  if (given.execute !== undefined && typeof given.execute !== "function") throw invalid("`execute` is a function.");
+  if (given.execute !== undefined && typeof given.execute !== "function")
+    throw invalid("`execute` must be a function.");
   if (given.untrusted !== undefined && interruptible === false) {
-    // Nobody would end the thread once such a call has been given up.
-    throw invalid("An untrusted tool can always be stopped; it is not `interruptible: false`.");
+    // The thread of an abandoned call would never be terminated.
+    throw invalid("An untrusted tool can always be stopped; it cannot have `interruptible: false`.");
   }
   for (const [name, value] of Object.entries({ idempotent, interruptible })) {
-    if (value !== undefined && typeof value !== "boolean") throw invalid(`\`${name}\` is true or false.`);
+    if (value !== undefined && typeof value !== "boolean") throw invalid(`\`${name}\` must be true or false.`);
   }
   if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= TIMEOUT_MS_MAX)) {
-    throw invalid(`\`timeoutMs\` is a whole number of milliseconds from 1 to ${TIMEOUT_MS_MAX}.`);
+    throw invalid(`\`timeoutMs\` must be a whole number of milliseconds from 1 to ${TIMEOUT_MS_MAX}.`);
   }
   if (typeof approval === "object" && approval !== null) rejectUnknown(approval, APPROVAL_OPTIONS, "`approval`");
   else if (approval !== undefined && typeof approval !== "boolean" && typeof approval !== "function") {
-    throw invalid("`approval` is true or false, an object, or a function of the input.");
+    throw invalid("`approval` must be true or false, an object, or a function of the input.");
   }
 }
 

@@ -1,17 +1,17 @@
-// The thread's side of an untrusted tool: loads the module, calls its function, and says what comes of it.
+// The worker thread of an untrusted tool: loads the module, calls its function, and posts the result.
 import { parentPort, workerData } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
 import type { Errand, ToolMessage, UntrustedCall, WorkerMessage } from "./untrusted.ts";
 
 const errand = workerData as Errand;
 const port = parentPort;
-if (port === null) throw new Bug("an untrusted tool runs in a thread of its own");
+if (port === null) throw new Bug("an untrusted tool must run in a worker thread");
 
 const read = new Int32Array(errand.read);
 const controller = new AbortController();
 let said = 0;
 
-// The port is not unreferenced: a function may wait for nothing but its signal.
+// The port stays referenced: a function may wait for nothing but its signal.
 port.on("message", ({ stop }: ToolMessage) => controller.abort(new DOMException(stop, "AbortError")));
 
 const call: UntrustedCall = {
@@ -36,7 +36,7 @@ async function runTool(): Promise<void> {
   }
 }
 
-/** Waits, and with it the code that calls, while too much of what was said has not been read. */
+/** Posts a message. Blocks the calling code while too many messages are unread. */
 function say(message: WorkerMessage): void {
   for (let seen = Atomics.load(read, 0); said - seen >= errand.unreadMax; seen = Atomics.load(read, 0)) {
     Atomics.wait(read, 0, seen);

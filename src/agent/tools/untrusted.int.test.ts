@@ -24,7 +24,7 @@ beforeEach(() => {
   subscribe("worker_threads", note);
 });
 
-/** Whatever became of it: the thread is gone when the call is. Node gives a thread that has ended the id -1. */
+/** The thread ends with its call, however the call ends. Node gives an ended thread the id -1. */
 afterEach(() => {
   unsubscribe("worker_threads", note);
   expect(started.map(({ threadId }) => threadId)).toEqual(started.map(() => -1));
@@ -64,15 +64,15 @@ class Call implements LiveCall {
     this.changes.push(what);
   }
   ask(): Promise<never> {
-    return Promise.reject(new Error("nobody is there"));
+    return Promise.reject(new Error("no answer"));
   }
-  /** Resolves when the tool has put this aside. Asked for before it begins. */
+  /** Resolves when the tool reports this partial result. Created before the call begins. */
   heard(value: string): Promise<void> {
     return new Promise((resolve) => this.#waiting.set(value, resolve));
   }
 }
 
-/** A module whose function has this body, of (input, { signal, partial, progress, changed }). */
+/** A module whose function has this body and takes (input, { signal, partial, progress, changed }). */
 const body = (code: string): Untrusted => ({
   module: `data:text/javascript,${encodeURIComponent(
     `export default async function (input, { signal, partial, progress, changed }) { ${code} }`,
@@ -82,25 +82,25 @@ const body = (code: string): Untrusted => ({
 const run = (untrusted: Untrusted, call: LiveCall): Promise<unknown> =>
   tool({ description: "Untrusted.", input: { jsonSchema: {} }, untrusted }).execute(call);
 
-describe("what it can do", () => {
-  test("it gets its input, reports, and answers", async () => {
+describe("an untrusted tool", () => {
+  test("gets its input, reports, and returns a result", async () => {
     const call = new Call({ n: 2 });
     const code = `partial("begun"); progress({ n: 1 }); changed("a file"); return { double: input.n * 2 };`;
     expect(await run(body(code), call)).toEqual({ double: 4 });
     expect([call.partials, call.told, call.changes]).toEqual([["begun"], [{ n: 1 }], ["a file"]]);
   });
 
-  test("it may answer nothing, and what it has left behind does not outlive it", async () => {
+  test("may return nothing, and its leftover timers do not outlive it", async () => {
     expect(await run(body("setInterval(() => {}, 1);"), new Call())).toBeUndefined();
   });
 
-  test("it has no environment but the one it is given, and writes nowhere", async () => {
+  test("has only the given environment, and its output is dropped", async () => {
     const code = "console.log('out'); console.error('err'); return process.env;";
     expect(await run(body(code), new Call())).toEqual({});
     expect(await run({ ...body(code), env: { KEY: "value" } }, new Call())).toEqual({ KEY: "value" });
   });
 
-  test("a module in TypeScript, by its path and the name of an export", async () => {
+  test("can be a TypeScript module, by its path and the name of an export", async () => {
     const directory = mkdtempSync(join(tmpdir(), "belay-untrusted-"));
     try {
       const module = join(directory, "double.ts");
@@ -112,7 +112,7 @@ describe("what it can do", () => {
     }
   });
 
-  test("it is slowed down, not hoarded, when it says more than is read", async () => {
+  test("is slowed down by backpressure when it posts faster than is read", async () => {
     const count = UNTRUSTED_UNREAD_MAX * 20;
     const call = new Call();
     await run(body(`for (let n = 0; n < ${count}; n += 1) partial(n);`), call);
@@ -120,8 +120,8 @@ describe("what it can do", () => {
   });
 });
 
-describe("how it is stopped", () => {
-  test("the wait is well within the grace of the engine", () => {
+describe("a stop", () => {
+  test("takes much less than the engine's grace period", () => {
     expect(UNTRUSTED_STOP_MS).toBeLessThan(GRACE_MS / 2);
   });
 
@@ -130,10 +130,10 @@ describe("how it is stopped", () => {
     ["an endless loop that reports", "for (;;) progress(1);"],
     ["a function that waits for ever", "await new Promise(() => {});"],
     [
-      "a function that sees the signal and goes on",
+      "a function that ignores its signal",
       "signal.addEventListener('abort', () => { for (;;); }); await new Promise(() => {});",
     ],
-  ])("%s is ended after a while, and what it has put aside is kept", async (_, code) => {
+  ])("%s is terminated after a while, and its partial result is kept", async (_, code) => {
     const call = new Call();
     const begun = call.heard("begun");
     const result = run(body(`partial("begun"); ${code}`), call);
@@ -146,7 +146,7 @@ describe("how it is stopped", () => {
     expect(call.partials).toEqual(["begun"]);
   });
 
-  test("a module that never finishes loading is ended too", {
+  test("a module that never finishes loading is terminated too", {
     meta: { id: "G12/endless-module-load-ended" },
   }, async () => {
     const call = new Call();
@@ -160,7 +160,7 @@ describe("how it is stopped", () => {
     expect(started).toHaveLength(1);
   });
 
-  test("whoever listens stops by itself, says why, and nobody waits for the clock", async () => {
+  test("a function that listens to the signal stops by itself, without waiting for the timer", async () => {
     const call = new Call();
     const begun = call.heard("begun");
     const code = `partial("begun"); await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -173,7 +173,7 @@ describe("how it is stopped", () => {
     expect([call.partials, call.clock.pending]).toEqual([["begun", "tidied up"], []]);
   });
 
-  test("what finishes although it was asked to stop has finished", async () => {
+  test("a function that finishes despite the stop has finished", async () => {
     const call = new Call();
     const begun = call.heard("begun");
     const code = `partial("begun"); await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -184,7 +184,7 @@ describe("how it is stopped", () => {
     expect(await result).toBe(1);
   });
 
-  test("what was cancelled before it began is not begun", async () => {
+  test("a call that was cancelled before it began does not run", async () => {
     const call = new Call();
     call.controller.abort(new Error("Cancelled: user"));
     await expect(run(body("return 1;"), call)).rejects.toThrow("Cancelled: user");
@@ -192,7 +192,7 @@ describe("how it is stopped", () => {
   });
 });
 
-describe("how it fails", () => {
+describe("a failure", () => {
   const hoard = "const all = []; for (;;) all.push(new Array(1e5).fill(0).map((_, n) => ({ n })));";
 
   test.each([
@@ -200,19 +200,19 @@ describe("how it fails", () => {
     ["throws what is no error", body("throw 'no';"), "no"],
     ["ends its process", body("process.exit(3);"), "ended by itself, with code 3, without a result"],
     [
-      "throws where nobody catches",
+      "throws an uncaught error",
       body("setTimeout(() => { throw new Error('late'); }); await new Promise(() => {});"),
       "died: late",
     ],
     [
-      "rejects where nobody catches",
+      "has an unhandled rejection",
       body("Promise.reject(new Error('unheard')); await new Promise(() => {});"),
       "died: unheard",
     ],
     ["needs too much memory", { ...body(hoard), memoryMb: 16 }, "more than 16 MiB of memory"],
     ["answers what is no data", body("return () => 1;"), "could not be cloned"],
     [
-      "puts aside what is refused",
+      "reports an invalid partial result",
       body("partial('refuse me'); await new Promise(() => {});"),
       "partial result is refused",
     ],
@@ -228,7 +228,7 @@ describe("how it fails", () => {
     },
   );
 
-  test("an input that cannot be handed over", async () => {
+  test("an input that cannot be cloned fails the call", async () => {
     const input = { jsonSchema: {}, validate: () => () => 1 };
     const one = tool({ description: "Untrusted.", input, untrusted: body("") });
     await expect(one.execute(new Call())).rejects.toThrow("could not be cloned");

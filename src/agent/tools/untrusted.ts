@@ -1,16 +1,16 @@
-// Code that may not listen when it is asked to stop, run in a thread of its own, which can be ended from outside.
+// Runs code that may ignore its signal in a worker thread, which can be terminated from outside.
 //
-// What this is: the means to stop even an endless loop, and a call that fails instead of a server that dies when the
-// code ends its process, runs out of memory or throws where nobody catches.
-// What this is not: a boundary against malice. A thread shares the process, its files, its network and its rights; code
-// that wants to do harm can. Such code belongs into a process or a machine of its own.
-// What it cannot end: a thread inside a blocking call of the system (execSync, a read from a pipe). Its death is
-// awaited all the same, and the engine gives the call up by name when its grace has passed.
+// Purpose: to stop even an endless loop, and to fail the call instead of the server when the code ends its process,
+// runs out of memory or throws an uncaught error.
+// Not a security boundary: a thread shares the process, its files, its network and its permissions, so malicious code
+// can do harm. Run such code in a separate process or machine.
+// Limit: a thread inside a blocking system call (execSync, a read from a pipe) cannot be terminated. Its end is awaited
+// all the same, and the engine reports the call as abandoned when its grace period has passed.
 //
 // Invariants
 // 1. A thread lives as long as its call: when the promise settles, the thread is gone.
-// 2. What the thread said before it died counts, in the order in which it was said.
-// 3. What it has said and nobody has read is bounded: it waits before it says more.
+// 2. Messages that the thread posted before it ended are handled, in order.
+// 3. The number of unread messages is bounded: the thread blocks before it posts more.
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -19,51 +19,51 @@ import type { JsonInput } from "../../core/model/prompt.ts";
 import type { LiveCall } from "../../ports/agent.ts";
 import { workerFile } from "../../system/worker-file.ts";
 
-/** How long the code may take to stop by itself. Ending the thread takes some ms more, all well within GRACE_MS. */
+/** How long the code may take to stop by itself. Terminating the thread takes some ms more, well within GRACE_MS. */
 export const UNTRUSTED_STOP_MS = 250;
 
-/** Heap of one such thread, unless the tool says otherwise: enough to parse a large document, and no server's worth. */
+/** Default heap size of one thread: enough to parse a large document, much less than a server needs. */
 export const UNTRUSTED_MEMORY_MB = 256;
 
-/** Below this no thread starts, above it nobody means one tool. */
+/** No thread starts with less; more is a mistake. */
 const MEMORY_MB_MIN = 8;
 const MEMORY_MB_MAX = 64 * 1024;
 
-/** Messages of a thread that may wait to be read. A loop that reports every step is slowed down instead of hoarded. */
+/** Unread messages of one thread. Backpressure slows down a loop that reports every step. */
 export const UNTRUSTED_UNREAD_MAX = 16;
 
 export interface Untrusted {
   /** `new URL("./tool.js", import.meta.url)`, the same as a string, or an absolute path. */
   readonly module: URL | string;
-  /** Which of its exports is the function. Default `default`. */
+  /** The export that is the function. Default: `default`. */
   readonly name?: string;
-  /** Its whole environment. Default none: the server's own holds secrets. */
+  /** Its whole environment. Default: empty, because the server's environment contains secrets. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its heap; typed arrays and the like are not counted. Default UNTRUSTED_MEMORY_MB. */
+  /** Its heap limit; typed arrays are not counted. Default UNTRUSTED_MEMORY_MB. */
   readonly memoryMb?: number;
 }
 
-/** What the function gets besides its input. */
+/** The second argument of the function. */
 export type UntrustedCall = Pick<LiveCall, "signal" | "partial" | "progress" | "changed">;
 
-/** What the thread is started with. */
+/** The `workerData` of the thread. */
 export interface Errand {
   readonly module: string;
   readonly name: string;
   readonly input: unknown;
-  /** One counter: how many of its messages have been read. */
+  /** One counter: how many of the thread's messages have been handled. */
   readonly read: SharedArrayBuffer;
   readonly unreadMax: number;
 }
 
-/** What the thread says. The last thing is `done` or `failed`. */
+/** Messages of the thread. The last one is `done` or `failed`. */
 export type WorkerMessage =
   | { readonly kind: "partial" | "progress"; readonly value: JsonInput }
   | { readonly kind: "changed"; readonly what: string }
   | { readonly kind: "done"; readonly value: unknown }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What the thread is told: once, to stop. */
+/** The message to the thread: sent once, to stop it. */
 export interface ToolMessage {
   readonly stop: string;
 }
@@ -72,7 +72,7 @@ type End = Extract<WorkerMessage, { kind: "done" | "failed" }>;
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof Untrusted>(["module", "name", "env", "memoryMb"]);
 
-/** The function of a tool whose code is run this way. Throws `invalid` if it cannot be. */
+/** Returns the `execute` function of an untrusted tool. Throws `invalid` for bad options. */
 export function untrusted(given: Untrusted): (input: unknown, call: LiveCall) => Promise<unknown> {
   const module = checkUntrusted(given);
   return (input, call) => runInThread({ ...given, module }, input, call);
@@ -92,7 +92,7 @@ async function runInThread(
     unreadMax: UNTRUSTED_UNREAD_MAX,
   });
   const over = Promise.withResolvers<void>();
-  // An object, because the compiler does not see the listeners write to a variable.
+  // An object, because the compiler does not track assignments to a variable in listeners.
   const heard: { end?: End } = {};
   const ended = (end: End): void => {
     heard.end ??= end;
@@ -103,18 +103,18 @@ async function runInThread(
     Atomics.add(read, 0, 1);
     Atomics.notify(read, 0);
   });
-  worker.on("messageerror", (error) => ended(failed(`The tool said what cannot be read: ${messageOf(error)}.`)));
+  worker.on("messageerror", (error) => ended(failed(`A message of the tool cannot be read: ${messageOf(error)}.`)));
   worker.on("error", (error) => ended(died(error, given)));
   worker.on("exit", (code) => ended(failed(`The tool's thread ended by itself, with code ${code}, without a result.`)));
   const forget = onCancel(worker, call, over.resolve);
 
   await over.promise;
   forget();
-  // Also after a result: timers and connections that the code has left behind end with it. What was said before the
-  // end is still heard, and what finished although it was asked to stop has finished.
+  // Terminated even after a result: timers and connections left behind by the code end with the thread. Messages posted
+  // before the end are still handled, and code that finished despite the stop counts as finished.
   await worker.terminate();
   if (heard.end?.kind === "done") return heard.end.value;
-  // Whatever it says of its end, it was asked for.
+  // A stop takes precedence over an error caused by it.
   call.signal.throwIfAborted();
   throw new Error(heard.end?.message ?? "The tool's thread was ended.");
 }
@@ -122,14 +122,14 @@ async function runInThread(
 function start(given: Untrusted, errand: Errand): Worker {
   const worker = new Worker(workerFile("untrusted-thread", import.meta.url), {
     workerData: errand,
-    // Without the program's own flags: some of them, like --input-type, no thread can be started with.
+    // Without the program's flags: a thread cannot start with some of them, such as --input-type.
     execArgv: [],
     env: { ...given.env },
     resourceLimits: { maxOldGenerationSizeMb: given.memoryMb ?? UNTRUSTED_MEMORY_MB },
     stdout: true,
     stderr: true,
   });
-  // What it prints is read, so that it does not pile up, and dropped: the server's own output is not its to write to.
+  // Its output is drained, so that it does not pile up, and dropped: the server's output is not the tool's.
   worker.stdout.resume();
   worker.stderr.resume();
   return worker;
@@ -151,12 +151,12 @@ function hear(said: WorkerMessage, call: LiveCall, ended: (end: End) => void): v
         ended(said);
     }
   } catch (error) {
-    // What it put aside is not JSON, or too large. A function in this thread would be thrown at, and end the same way.
+    // The partial result is not JSON or too large. In-process code would get this error thrown, and end the same way.
     ended(failed(messageOf(error)));
   }
 }
 
-/** Tells the thread to stop, and no longer waits for it after a while. The answer takes that back. */
+/** Asks the thread to stop when the call is cancelled, and calls `stuck` if it does not. Returns a disposer. */
 function onCancel(worker: Worker, call: LiveCall, stuck: () => void): () => void {
   let disarm = (): void => undefined;
   const tell = (): void => {
@@ -186,16 +186,16 @@ function checkUntrusted(given: Untrusted): string {
   if (unknown !== undefined) throw invalid(`\`untrusted\` has no \`${unknown}\`; it has ${[...OPTIONS].join(", ")}.`);
   const { name, env, memoryMb } = given;
   if (name !== undefined && (typeof name !== "string" || name === "")) {
-    throw invalid("`untrusted.name` is the name of an export.");
+    throw invalid("`untrusted.name` must be the name of an export.");
   }
   if (env !== undefined && Object.values(env).some((value) => typeof value !== "string")) {
-    throw invalid("`untrusted.env` is an object of strings.");
+    throw invalid("`untrusted.env` must be an object of strings.");
   }
   if (
     memoryMb !== undefined &&
     !(Number.isInteger(memoryMb) && memoryMb >= MEMORY_MB_MIN && memoryMb <= MEMORY_MB_MAX)
   ) {
-    throw invalid(`\`untrusted.memoryMb\` is a whole number from ${MEMORY_MB_MIN} to ${MEMORY_MB_MAX}.`);
+    throw invalid(`\`untrusted.memoryMb\` must be a whole number from ${MEMORY_MB_MIN} to ${MEMORY_MB_MAX}.`);
   }
   return moduleUrl(given.module);
 }
@@ -206,8 +206,8 @@ function moduleUrl(module: URL | string): string {
     if (isAbsolute(module)) return pathToFileURL(module).href;
     if (/^(file|data):/.test(module)) return module;
   }
-  // A relative one would be looked for beside Belay's own files.
-  throw invalid('`untrusted.module` is an absolute path or a URL, like new URL("./tool.js", import.meta.url).');
+  // A relative path would be resolved against Belay's own files.
+  throw invalid('`untrusted.module` must be an absolute path or a URL, like new URL("./tool.js", import.meta.url).');
 }
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);

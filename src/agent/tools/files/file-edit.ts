@@ -1,4 +1,4 @@
-// Writing and editing a file of the workspace, as a model asks for it.
+// Implements `write_file` and `edit_file`.
 import type { LiveCall } from "../../../ports/agent.ts";
 import { invalid, listed, shown } from "./file-errors.ts";
 import { FILE_BLOCK_BYTES, FILE_EDIT_BYTES_MAX } from "./file-limits.ts";
@@ -16,7 +16,7 @@ export async function writeFile(
   const found = await locate(ground, path);
   checkWritable(found);
   return context.files.alone(found.path, async () => {
-    // Once more: whoever wrote before us may have made it.
+    // Checked again under the lock: an earlier write may have created it.
     const place = await locate(ground, path);
     checkWritable(place);
     const bytes = Buffer.from(text);
@@ -60,7 +60,7 @@ async function put(
   files.note(call.sessionId, place.path, version);
 }
 
-/** What the session has seen of a file must still be what is there. What it has not seen it may write over. */
+/** Throws if the file has changed since the session read it. A file that the session never read may be overwritten. */
 function checkSeen(
   { files }: FileToolsContext,
   place: FilePath,
@@ -80,7 +80,7 @@ async function versionAt(place: FilePath): Promise<FileVersion> {
   }
 }
 
-/** All of it, for it is written again as a whole. What is no text would not come back as it was. */
+/** Reads the whole file, which is written back as a whole. Only valid UTF-8 survives that unchanged. */
 async function wholeText(place: FilePath, signal: AbortSignal): Promise<{ text: string; version: FileVersion }> {
   const name = shown(place.name);
   const handle = await openFile(place);
@@ -98,11 +98,11 @@ async function wholeText(place: FilePath, signal: AbortSignal): Promise<{ text: 
       filled += bytesRead;
     }
     try {
-      // With its byte order mark, if it has one: it is written back.
+      // Keeps a byte order mark, so that it is written back.
       const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
       return { text, version: versionOf(stat) };
     } catch (error) {
-      throw invalid(`${name} is no valid UTF-8. To edit it as a text would damage it. Nothing was done.`, error);
+      throw invalid(`${name} is not valid UTF-8. Editing it as text would damage it. Nothing was done.`, error);
     }
   } finally {
     await handle.close();
@@ -112,12 +112,12 @@ async function wholeText(place: FilePath, signal: AbortSignal): Promise<{ text: 
 interface Edited {
   readonly text: string;
   readonly places: number;
-  /** Of the first of them. */
+  /** The line of the first replacement. */
   readonly line: number;
 }
 
 function replaced(text: string, { old: wanted, new: next, all = false }: EditFileInput, name: string): Edited {
-  // Models do not see carriage returns, and write none.
+  // Models neither see nor write carriage returns.
   const isReturned = !text.includes(wanted) && text.includes("\r\n");
   const [from, to] = isReturned ? [returned(wanted), returned(next)] : [wanted, next];
   const pieces = text.split(from);
@@ -135,7 +135,7 @@ function replaced(text: string, { old: wanted, new: next, all = false }: EditFil
 
 const returned = (text: string): string => text.replaceAll(/\r?\n/g, "\r\n");
 
-/** A last line counts whether or not it is ended. */
+/** Counts the last line even if it has no line break. */
 function lineCount(text: string): number {
   if (text === "") return 0;
   return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { globMatcher } from "./file-glob.ts";
 
-describe("a pattern for paths", () => {
+describe("globMatcher()", () => {
   test.each([
     ["*.ts", "a.ts"],
     ["*.ts", "src/deep/a.ts"],
@@ -20,7 +20,7 @@ describe("a pattern for paths", () => {
     ["{", "{"],
     ["a[", "a["],
     ["ä?", "äö"],
-  ])("%s fits %s", (pattern, path) => {
+  ])("%s matches %s", (pattern, path) => {
     expect(globMatcher(pattern)(path)).toBe(true);
   });
 
@@ -34,11 +34,11 @@ describe("a pattern for paths", () => {
     ["*.{ts,tsx}", "a.js"],
     ["a.ts", "b/xa.ts"],
     [".", "a"],
-  ])("%s does not fit %s", (pattern, path) => {
+  ])("%s does not match %s", (pattern, path) => {
     expect(globMatcher(pattern)(path)).toBe(false);
   });
 
-  test("a pattern that would take a backtracking matcher for ever is answered", {
+  test("a pattern that defeats a backtracking matcher finishes", {
     meta: { id: "agent/glob-without-backtracking" },
   }, () => {
     const pattern = `${"*a".repeat(60)}b`;
@@ -46,7 +46,7 @@ describe("a pattern for paths", () => {
     expect(globMatcher(`${"**/".repeat(40)}x`)(`${"a/".repeat(400)}y`)).toBe(false);
   });
 
-  test("braces that stand for too many patterns are refused", () => {
+  test("braces that expand to too many patterns are refused", () => {
     expect(() => globMatcher("{a,b}".repeat(7))).toThrow("more than 64");
   });
 });

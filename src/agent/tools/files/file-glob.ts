@@ -1,10 +1,10 @@
-// Patterns for paths: `*` and `?` within a name, `**` across names, `[a-z]`, `{a,b}`. Never slower than the product of
-// the two lengths, whatever the pattern: no regular expression is made of it.
+// Glob patterns for paths: `*` and `?` within a name, `**` across names, `[a-z]`, `{a,b}`. Matching takes at most time
+// proportional to the product of the two lengths, whatever the pattern: no regular expression is built from it.
 
 import { invalid } from "./file-errors.ts";
 import { GLOB_BRANCHES_MAX } from "./file-limits.ts";
 
-/** Whether a path, with `/` between its names, fits. A pattern without `/` is about the last name, at any depth. */
+/** Returns a predicate for paths with `/` between names. A pattern without `/` matches the last name, at any depth. */
 export function globMatcher(pattern: string): (path: string) => boolean {
   const plain = pattern.replace(/^(\.\/)+/, "");
   const branches = expand(plain.includes("/") ? plain : `**/${plain}`).map((one) =>
@@ -16,7 +16,7 @@ export function globMatcher(pattern: string): (path: string) => boolean {
   };
 }
 
-/** `{a,b}` as two patterns; within each other too. A brace without its partner is one. */
+/** Expands `{a,b}` into two patterns, also when nested. An unmatched brace is a literal character. */
 function expand(pattern: string): readonly string[] {
   const done: string[] = [];
   const left = [pattern];
@@ -29,7 +29,7 @@ function expand(pattern: string): readonly string[] {
       left.push(...inner.split(",").map((one) => `${before}${one}${after}`));
     }
     if (done.length + left.length > GLOB_BRANCHES_MAX) {
-      throw invalid(`The pattern stands for more than ${GLOB_BRANCHES_MAX} patterns by its braces.`);
+      throw invalid(`The braces of the pattern expand to more than ${GLOB_BRANCHES_MAX} patterns.`);
     }
   }
   return done;
@@ -38,7 +38,7 @@ function expand(pattern: string): readonly string[] {
 const matchesName = (pattern: string, name: string): boolean =>
   matches(pieces(pattern), [...name], (piece) => piece === "*", matchesCharacter);
 
-/** A name's pattern in pieces: characters, `*`, `?`, and `[…]` as one. */
+/** Splits the pattern of one name into characters, `*`, `?` and `[…]` groups. */
 const pieces = (pattern: string): readonly string[] => pattern.match(/\[!?\]?[^\]]*\]|./gsu) ?? [];
 
 function matchesCharacter(piece: string, character: string): boolean {
@@ -54,8 +54,8 @@ function matchesCharacter(piece: string, character: string): boolean {
 }
 
 /**
- * A pattern with stars against a list. When something does not fit, the last star takes one more: earlier ones need
- * never be looked at again, so there is nothing to go round in.
+ * Matches a pattern with stars against a list. On a mismatch the last star takes one more item. Earlier stars never
+ * need to be tried again, so there is no backtracking.
  */
 function matches<Piece, Item>(
   pattern: readonly Piece[],

@@ -1,4 +1,4 @@
-// Some lines of a file, read in bounded memory however long the file or a line of it is.
+// Reads a range of lines in bounded memory, however long the file or a line is.
 import type { FileHandle } from "node:fs/promises";
 import {
   FILE_BLOCK_BYTES,
@@ -18,13 +18,13 @@ export interface LinesOptions {
 export interface LinesRead {
   readonly kind: "lines";
   readonly lines: readonly { readonly number: number; readonly text: string }[];
-  /** How many there are altogether. */
+  /** The number of lines in the file. */
   readonly total: number;
-  /** The file is longer than what was read of it: `total` are those that were counted. */
+  /** `begin`: the file is longer than the scan limit, and `total` counts only the scanned lines. */
   readonly scanned: "whole" | "begin";
-  /** The first line of those asked for that there was no room for. */
+  /** The first requested line that did not fit. */
   readonly next?: number;
-  /** Some of its bytes are no UTF-8, or the text says so itself. */
+  /** Some bytes are not UTF-8, or the text itself contains U+FFFD. */
   readonly replaced: boolean;
   readonly crlf: boolean;
 }
@@ -51,10 +51,10 @@ export async function readLines(
   return window.end(isWhole ? "whole" : "begin");
 }
 
-/** No text has a zero byte; nearly everything else has one early. */
+/** Whether the beginning contains a zero byte, as in nearly every binary file and in no text. */
 export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, FILE_SNIFF_BYTES).includes(0);
 
-/** Takes a text in pieces and keeps the lines that are asked for, each of them and all of them within bounds. */
+/** Collects the requested lines from a text that arrives in chunks, within the limits per line and in total. */
 class LineWindow {
   readonly #options: LinesOptions;
   readonly #lines: { readonly number: number; readonly text: string }[] = [];
@@ -103,7 +103,7 @@ class LineWindow {
   }
 
   #keep(): void {
-    // A model that saw the carriage return would repeat it, or leave it out; it is told of it once instead.
+    // A carriage return is left out: a model would copy it inconsistently. The result mentions CRLF once instead.
     const isReturned = this.#line.endsWith("\r") && this.#lineChars === this.#line.length;
     const whole = isReturned ? this.#line.slice(0, -1) : this.#line;
     const rest = this.#lineChars - (isReturned ? 1 : 0) - FILE_LINE_CHARS;

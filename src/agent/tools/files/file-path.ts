@@ -1,12 +1,11 @@
-// Where a file is: within the workspace, links resolved, and held so that nobody exchanges the way to it.
+// Resolves paths within the workspace and protects them against being swapped while they are used.
 //
 // Invariants
-// 1. Nothing is opened whose real path is outside of the workspace, or hidden.
-// 2. What is opened or renamed is reached through its directory, which is held open and was checked after it was
-//    opened. The last name is never followed if it is a link. So a directory that is exchanged for a link between the
-//    check and the use leads nowhere. (Where there is no /proc the directory is checked again by its number instead,
-//    which leaves a moment.)
-// 3. Only ordinary files are opened, and never in a way that waits: a pipe or a device is refused.
+// 1. No file is opened whose real path is outside the workspace or hidden.
+// 2. A file is opened or renamed through its directory, which is held open and was checked after it was opened. The
+//    last name is never followed if it is a link. So replacing a directory by a link between check and use has no
+//    effect. (Without /proc the directory's inode is checked again instead, which leaves a short race.)
+// 3. Only regular files are opened, and never in a way that blocks: a pipe or a device is refused.
 import { constants } from "node:fs";
 import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -15,13 +14,13 @@ import { suggest } from "../../../core/suggest.ts";
 import { codeOf, fileError, invalid, shown } from "./file-errors.ts";
 import { PATH_CHARS_MAX, SUGGESTED_FROM_MAX } from "./file-limits.ts";
 
-/** What the tools may touch. Plain data: it is handed to a thread as it is. */
+/** The part of the file system that the tools may use. Plain data, because it is passed to a worker thread. */
 export interface Workspace {
   /** Absolute. */
   readonly workspace: string;
-  /** It is a real path, as the directory of a session is: if there is a link in its place by now, nothing is done. */
+  /** Set for a session's directory, which is a real path: if a link has replaced it, the tools refuse to work. */
   readonly isReal?: true;
-  /** Absolute: what is there, and below, does not exist for these tools. */
+  /** Absolute paths that these tools treat as nonexistent, with everything below them. */
   readonly hidden: readonly string[];
 }
 
@@ -30,17 +29,17 @@ export interface FilePath {
   readonly root: string;
   /** The real path, as far as it exists. */
   readonly path: string;
-  /** Relative to the workspace, for people and models. */
+  /** Relative to the workspace, for display. */
   readonly name: string;
-  /** As much of the path as exists. */
+  /** The existing part of the path. */
   readonly there: string;
-  /** What of it does not exist yet, outermost first. Empty: all of it is there. */
+  /** The names that do not exist yet, outermost first. Empty if the whole path exists. */
   readonly missing: readonly string[];
-  /** Real paths that the tools do not see. */
+  /** Real paths that are hidden from the tools. */
   readonly hidden: readonly string[];
 }
 
-/** Where a path of the model leads. Throws `invalid` if that is nowhere it may go. */
+/** Resolves a path given by the model. Throws `invalid` if it is outside the workspace or hidden. */
 export async function locate(ground: Workspace, given: string): Promise<FilePath> {
   if (given.includes("\0")) throw invalid(`The path ${shown(given)} holds a NUL byte.`);
   if (given.length > PATH_CHARS_MAX) throw invalid(`The path ${shown(given)} is longer than a path may be.`);
@@ -59,9 +58,9 @@ export async function locate(ground: Workspace, given: string): Promise<FilePath
 
 const STAY = "Only files of the workspace can be used. Nothing was done.";
 
-const EXCHANGED = "The directory of this session is not what it was: there is a link in its place. Nothing was done.";
+const EXCHANGED = "The directory of this session was replaced by a link. Nothing was done.";
 
-/** By its words alone. The workspace may be spelt by a link to it, as people and shells spell it. */
+/** Resolves the path textually. The workspace itself may be spelled through a link, as users and shells do. */
 function wantedPath(workspace: string, home: string, given: string): string {
   const wanted = resolve(home, given);
   if (isWithin(home, wanted)) return wanted;
@@ -76,8 +75,9 @@ async function nearest(wanted: string, home: string, given: string): Promise<Pic
       return { there: await realpath(path), missing };
     } catch (error) {
       if (codeOf(error) !== "ENOENT" || path === home) throw fileError(shown(given), error);
-      // A link that leads nowhere is there, though what it names is not: writing would make it, wherever that is.
-      if (await isThere(path)) throw invalid(`${shown(given)} is a link that leads nowhere. Nothing was done.`);
+      // A dangling link exists although its target does not: writing would create the target anywhere.
+      if (await isThere(path))
+        throw invalid(`${shown(given)} is a link whose target does not exist. Nothing was done.`);
       missing.unshift(basename(path));
     }
   }
@@ -89,19 +89,19 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Whether a real path is a directory or somewhere below it, by whole names. */
+/** Whether a real path is the directory or below it. Compares whole names. */
 export function isWithin(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** Whether it is one of the places that the tools do not see, or below one. */
+/** Whether a path is hidden, or below a hidden one. */
 export const isHidden = (hidden: readonly string[], path: string): boolean =>
   hidden.some((place) => isWithin(place, path));
 
-/** A directory that is held open: what is reached through it is in that very directory, whatever its name becomes. */
+/** A directory held open: paths through it stay in this very directory, even if it is renamed or replaced. */
 export interface HeldDirectory extends AsyncDisposable {
-  /** A path to what has this name in it; the directory itself without one. */
+  /** The path of an entry with this name; without a name, of the directory itself. */
   at(name?: string): string;
 }
 
@@ -116,7 +116,7 @@ export async function holdDirectory(home: string, path: string): Promise<HeldDir
   try {
     const way = await wayThrough(handle, path);
     if (way === undefined || !isWithin(home, path)) {
-      throw new ControlError("conflict", `${name} was exchanged while it was opened. Nothing was done.`);
+      throw new ControlError("conflict", `${name} was replaced while it was opened. Nothing was done.`);
     }
     return {
       at: (inner) => (inner === undefined ? way : `${way}${sep}${inner}`),
@@ -128,7 +128,7 @@ export async function holdDirectory(home: string, path: string): Promise<HeldDir
   }
 }
 
-/** How the opened directory is reached. Undefined: it is not the one that was meant. */
+/** The path through which the opened directory is reached. Undefined if another directory was opened. */
 async function wayThrough(handle: FileHandle, path: string): Promise<string | undefined> {
   const way = `/proc/self/fd/${handle.fd}`;
   const real = await readlink(way).catch(() => undefined);
@@ -137,7 +137,7 @@ async function wayThrough(handle: FileHandle, path: string): Promise<string | un
   return opened.dev === named.dev && opened.ino === named.ino && (await realpath(path)) === path ? path : undefined;
 }
 
-/** Opens an ordinary file to be read. Whoever asks closes it. */
+/** Opens a regular file for reading. The caller closes it. */
 export async function openFile(place: FilePath): Promise<FileHandle> {
   const name = shown(place.name);
   if (place.missing.length > 0) throw await notThere(place);
@@ -147,7 +147,7 @@ export async function openFile(place: FilePath): Promise<FileHandle> {
   const trouble = (error: unknown): never => {
     throw fileError(name, error);
   };
-  // Before it is opened too: some devices do something when they are.
+  // Checked before opening too: opening some devices has side effects.
   checkOrdinary(name, await lstat(path).catch(trouble));
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
   const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(trouble);
@@ -168,10 +168,10 @@ interface Kind {
 export function checkOrdinary(name: string, kind: Kind): void {
   if (kind.isFile()) return;
   if (kind.isDirectory()) throw invalid(`${name} is a directory. Use list_files.`);
-  throw invalid(`${name} is no ordinary file: a pipe, a socket, a device or a link. It was not opened.`);
+  throw invalid(`${name} is not a regular file, but a pipe, a socket, a device or a link. It was not opened.`);
 }
 
-/** That a file is not there, and which one may have been meant. */
+/** The error for a missing file, with a similar name if there is one. */
 export async function notThere({ root: home, there, name, missing }: FilePath): Promise<ControlError> {
   const [first = ""] = missing;
   const meant = suggest(first, await someNames(home, there));
@@ -188,7 +188,7 @@ async function someNames(home: string, directory: string): Promise<readonly stri
       if (names.length >= SUGGESTED_FROM_MAX) break;
     }
   } catch {
-    // It is no directory, or may not be read: then there is nothing to suggest.
+    // Not a directory, or not readable: then there is no suggestion.
   }
   return names;
 }

@@ -1,7 +1,7 @@
-// A search through the files of the workspace: for a text, or for a regular expression.
+// Searches the files of the workspace for a text or a regular expression.
 //
-// An expression is not to be trusted: some of them need longer than the universe lasts, and while one is at it nothing
-// else happens in its thread. So it is looked for in a thread that can be ended; `file-tools.ts` sees to that.
+// A regular expression from a model is not trusted: some never finish, and block their thread meanwhile.
+// `file-tools.ts` therefore runs them in a worker thread, which can be terminated.
 import { lstat } from "node:fs/promises";
 import { listed } from "./file-errors.ts";
 import { globMatcher } from "./file-glob.ts";
@@ -10,7 +10,7 @@ import { isBinary } from "./file-lines.ts";
 import { type FilePath, locate, openFile, type Workspace } from "./file-path.ts";
 import { type LeftOut, nothingLeftOut, walk } from "./file-walk.ts";
 
-/** Plain data: it is handed to a thread as it is. */
+/** Plain data, because it is passed to a worker thread. */
 export interface SearchErrand {
   readonly ground: Workspace;
   readonly query: string;
@@ -34,7 +34,7 @@ interface Tally {
   full: boolean;
 }
 
-/** What the model is told. What was found so far is put aside as it is found. */
+/** Returns the report for the model. Reports partial results as they are found. */
 export async function searchFiles(errand: SearchErrand, { signal, partial }: SearchCall): Promise<string> {
   const place = await locate(errand.ground, errand.path);
   const fits = tester(errand);
@@ -45,7 +45,7 @@ export async function searchFiles(errand: SearchErrand, { signal, partial }: Sea
     for (const [index, file] of batch.entries()) {
       const before = tally.lines.length;
       searchOne(file.name, texts[index], fits, tally);
-      // At once, and not at the end of the batch: with the next file an expression may never come to an end.
+      // Reported at once instead of after the batch: the expression may never finish on the next file.
       if (tally.lines.length > before) partial(tally.lines.join("\n"));
     }
     batch = [];
@@ -76,7 +76,7 @@ async function* filesOf(
   signal: AbortSignal,
 ): AsyncGenerator<FilePath> {
   if (place.missing.length > 0 || !(await lstat(place.path)).isDirectory()) {
-    // Who names a file is told what is wrong with it; on a longer way it is one of many.
+    // A file named by the model reports its error; among many files it is only counted.
     await (await openFile(place)).close();
     yield place;
     return;
@@ -102,7 +102,7 @@ function searchOne(name: string, text: string | undefined, fits: (line: string) 
   }
 }
 
-/** Undefined: it is no text, too large, or cannot be read. */
+/** Undefined if the file is binary, too large or unreadable. */
 async function readText(file: FilePath, tally: Tally, signal: AbortSignal): Promise<string | undefined> {
   signal.throwIfAborted();
   const handle = await openFile(file).catch(() => undefined);
@@ -116,7 +116,7 @@ async function readText(file: FilePath, tally: Tally, signal: AbortSignal): Prom
       tally.large += 1;
       return undefined;
     }
-    // Not more than it had, should it grow meanwhile.
+    // Reads no more than its size now, in case it grows.
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, 0);
     const bytes = buffer.subarray(0, bytesRead);
     return isBinary(bytes) ? undefined : new TextDecoder().decode(bytes);
@@ -137,11 +137,11 @@ function report({ lines, left, searched, large, full }: Tally): string {
   ].join("\n");
 }
 
-/** What a walk has not looked at, in words. */
+/** Describes what a walk has left out. */
 export function leftOutReport({ skipped, closed, cut }: LeftOut): readonly string[] {
   return [
     ...(skipped.size > 0 ? [`Not entered: ${[...skipped].toSorted().join(", ")}.`] : []),
     ...(closed > 0 ? [`${closed} could not be opened.`] : []),
-    ...(cut ? ["The tree is too large to be looked at as a whole: name a directory of it."] : []),
+    ...(cut ? ["The tree is too large for one search: name a directory of it."] : []),
   ];
 }

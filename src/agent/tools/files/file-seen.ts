@@ -1,8 +1,8 @@
-// What a session has seen of the files it works on, and who is writing to which of them right now.
+// The file versions that each session has seen, and a lock per file for writers.
 //
 // Invariants
-// 1. Of the writers to one file, each begins when the one before has ended: calls of one turn go on at once.
-// 2. At most SEEN_FILES_MAX files are remembered. What is forgotten is only not checked any more.
+// 1. Writes to one file are serialised, because the calls of a turn run concurrently.
+// 2. At most SEEN_FILES_MAX versions are kept, LRU. A forgotten file is only no longer checked for changes.
 import type { SessionId } from "../../../core/model/ids.ts";
 import { SEEN_FILES_MAX } from "./file-limits.ts";
 import type { FileVersion } from "./file-write.ts";
@@ -13,7 +13,7 @@ export class SeenFiles {
 
   note(session: SessionId, path: string, version: FileVersion): void {
     const key = keyOf(session, path);
-    // Put last, so that the first is the one that was not used for longest.
+    // Inserted last, so that the first key is the least recently used.
     this.#versions.delete(key);
     this.#versions.set(key, version);
     for (const oldest of this.#versions.keys()) {
@@ -22,12 +22,12 @@ export class SeenFiles {
     }
   }
 
-  /** Undefined: the session has not seen it, or that was long ago. */
+  /** Undefined if the session has not read the file, or not recently. */
   seen(session: SessionId, path: string): FileVersion | undefined {
     return this.#versions.get(keyOf(session, path));
   }
 
-  /** Does it when nobody else writes to this file. */
+  /** Runs `write` under the file's lock. */
   async alone<T>(path: string, write: () => Promise<T>): Promise<T> {
     const before = this.#writers.get(path);
     const { promise: over, resolve: end } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-// What the tools for files take.
+// The inputs of the file tools.
 
 import { flag, inputOf, text, whole, words } from "../tool-fields.ts";
 import { FILE_LINES_TOLD, GLOB_CHARS_MAX, PATH_CHARS_MAX, SEARCH_CHARS_MAX } from "./file-limits.ts";

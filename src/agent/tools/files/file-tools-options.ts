@@ -1,4 +1,4 @@
-// How the host wants the tools for files: where they work, whom they ask, how much they tell. Checked when made.
+// The options of `fileTools()`, checked when the tools are created.
 import { normalize, resolve } from "node:path";
 import { messageOf } from "../../../core/errors.ts";
 import type { Approval, LiveCall } from "../../../ports/agent.ts";
@@ -18,11 +18,11 @@ import type {
 export type FileToolName = "read_file" | "list_files" | "search_files" | "write_file" | "edit_file";
 
 export interface FileToolsOptions {
-  /** The directory they work in; nothing outside of it can be reached. Default the working directory. */
+  /** The directory that the tools work in; they cannot reach anything outside it. Default: the working directory. */
   readonly workspace?: string;
   /**
-   * Whether people are asked first. Default: before `write_file` and `edit_file`, and not before the others. An
-   * approval that is remembered for the session covers that tool on that file, unless it names a `scope`.
+   * Whether a tool needs approval. Default: `write_file` and `edit_file` do, the others do not. An approval that is
+   * remembered for the session covers the tool on the same file, unless it names a `scope`.
    */
   readonly approval?: {
     readonly read_file?: AskFirst<ReadFileInput>;
@@ -31,20 +31,23 @@ export interface FileToolsOptions {
     readonly write_file?: AskFirst<WriteFileInput>;
     readonly edit_file?: AskFirst<EditFileInput>;
   };
-  /** Places that do not exist for these tools: the store, files with keys. Absolute, or relative to the workspace. */
+  /**
+   * Paths that these tools treat as nonexistent, such as the store or files with keys. Absolute, or relative to the
+   * workspace.
+   */
   readonly hidden?: readonly string[];
-  /** How much of a file one result tells. Default 64 KiB, from 1 to 256. */
+  /** How much of a file one result contains. Default 64 KiB, from 1 to 256. */
   readonly bytesMax?: number;
 }
 
-/** What the tools go by. */
+/** The checked options and the state that the tools share. */
 export interface FileToolsContext {
   readonly ground: Workspace;
   readonly bytesMax: number;
   readonly files: SeenFiles;
 }
 
-/** The directory of the session, if it has one, and else what the host has said. The same is hidden in both. */
+/** The session's directory if it has one, otherwise the configured workspace. `hidden` applies to both. */
 export function groundOf({ ground }: FileToolsContext, { cwd }: Pick<LiveCall, "cwd">): Workspace {
   return cwd === undefined ? ground : { workspace: cwd, isReal: true, hidden: ground.hidden };
 }
@@ -58,16 +61,16 @@ const NAMES: ReadonlySet<string> = new Set<FileToolName>([
 
 export function checkFileOptions(options: FileToolsOptions): FileToolsContext {
   const { workspace = ".", hidden = [], bytesMax = FILE_BYTES_TOLD } = options;
-  // An approval that is misspelt would be one that nobody is asked for.
+  // A misspelled approval would otherwise never be requested.
   rejectUnknown(options, OPTIONS, "fileTools()");
   rejectUnknown(options.approval ?? {}, NAMES, "`approval` of fileTools()");
-  if (typeof workspace !== "string" || workspace === "") throw invalid("`workspace` of fileTools() is a directory.");
+  if (typeof workspace !== "string" || workspace === "") throw invalid("`workspace` of fileTools() must be a path.");
   if (!Array.isArray(hidden) || hidden.some((one) => typeof one !== "string" || one === "")) {
-    throw invalid("`hidden` of fileTools() is a list of paths.");
+    throw invalid("`hidden` of fileTools() must be a list of paths.");
   }
   if (!Number.isSafeInteger(bytesMax) || bytesMax < FILE_BYTES_TOLD_MIN || bytesMax > FILE_BYTES_TOLD_MAX) {
     throw invalid(
-      `\`bytesMax\` of fileTools() is a whole number from ${FILE_BYTES_TOLD_MIN} to ${FILE_BYTES_TOLD_MAX}.`,
+      `\`bytesMax\` of fileTools() must be a whole number from ${FILE_BYTES_TOLD_MIN} to ${FILE_BYTES_TOLD_MAX}.`,
     );
   }
   const home = resolve(workspace);
@@ -83,7 +86,7 @@ function rejectUnknown(given: object, known: ReadonlySet<string>, what: string):
   if (unknown !== undefined) throw invalid(`${what} has no \`${unknown}\`. It has ${[...known].join(", ")}.`);
 }
 
-/** Asked unless the host says otherwise; and what is remembered is this file, and not every file there is. */
+/** The approval of a write: required unless the host decides otherwise, and remembered for this file only. */
 export function writeApproval<Input extends { readonly path: string }>(
   name: FileToolName,
   wanted: AskFirst<Input> = true,
@@ -95,7 +98,7 @@ export function writeApproval<Input extends { readonly path: string }>(
       const approval = typeof wanted === "function" ? await wanted(input) : wanted;
       return approval === false ? false : { scope, ...(approval === true ? {} : approval) };
     } catch (error) {
-      const note = `Whether this needs an approval could not be told: ${messageOf(error)}`;
+      const note = `The approval callback failed: ${messageOf(error)}`;
       return { scope, note } satisfies Approval;
     }
   };

@@ -1,4 +1,4 @@
-// The tools for files in a session that has a directory of its own: they stay in it, as they stay in the workspace.
+// The file tools in a session with its own directory: they stay in it as they stay in the workspace.
 import {
   existsSync,
   mkdirSync,
@@ -41,12 +41,12 @@ function use(name: FileToolName, input: Json, cwd: string | undefined = project)
     ...({ sessionId: "ses_1", runId: "run_1", callId: "call_1.1", name, input, cwd, mode: undefined } as const),
     ...{ clock: manualClock(), processes: noProcesses, stopping: false, signal: new AbortController().signal },
     ...{ partial: () => undefined, progress: () => undefined, changed: () => undefined },
-    ask: () => Promise.reject(new Error("nobody is there")),
+    ask: () => Promise.reject(new Error("no answer")),
   };
   return fileTools({ workspace, hidden: [hidden] })[name].execute(call);
 }
 
-test("they read, list, search, write and edit in the directory of the session, and else in the workspace", async () => {
+test("they work in the session's directory, and without one in the workspace", async () => {
   expect(await use("read_file", { path: "a.txt" })).toContain("of the project");
   expect(await use("read_file", { path: join(project, "a.txt") })).toContain("of the project");
   expect(await use("list_files", {})).toContain("a.txt");
@@ -73,10 +73,10 @@ const without = (path: string): LiveCall => ({
     input: { path },
   },
   ...{ partial: () => undefined, progress: () => undefined, changed: () => undefined },
-  ask: () => Promise.reject(new Error("nobody is there")),
+  ask: () => Promise.reject(new Error("no answer")),
 });
 
-test("G35: nothing outside of it is reached, by .. or by a link, nor the workspace, nor what is hidden", async () => {
+test("G35: neither `..` nor a link reaches outside, nor the workspace, nor a hidden path", async () => {
   symlinkSync(workspace, join(project, "out"));
   const ways = ["../workspace/a.txt", join(workspace, "a.txt"), "out/a.txt", "state/token", join(hidden, "token")];
   for (const path of ways) {
@@ -88,7 +88,7 @@ test("G35: nothing outside of it is reached, by .. or by a link, nor the workspa
   expect(existsSync(join(hidden, "x"))).toBe(false);
 });
 
-test("G35: a link that has taken the place of the directory leads nowhere", async () => {
+test("G35: a link that replaced the directory is not followed", async () => {
   rmSync(project, { recursive: true });
   symlinkSync(workspace, project);
   const asks = [
@@ -97,7 +97,7 @@ test("G35: a link that has taken the place of the directory leads nowhere", asyn
     use("search_files", { query: "of", regex: true }),
     use("write_file", { path: "new.txt", text: "x" }),
   ];
-  // Listened to together: whichever fails first must not fail unheard.
-  await Promise.all(asks.map((one) => expect(one).rejects.toThrow("there is a link in its place")));
+  // Awaited together, so that no rejection is unhandled.
+  await Promise.all(asks.map((one) => expect(one).rejects.toThrow("was replaced by a link")));
   expect(existsSync(join(workspace, "new.txt"))).toBe(false);
 });

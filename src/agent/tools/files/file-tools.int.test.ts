@@ -75,7 +75,7 @@ class Call implements LiveCall {
     this.changes.push(what);
   }
   ask(): Promise<never> {
-    return Promise.reject(new Error("nobody is there"));
+    return Promise.reject(new Error("no answer"));
   }
 }
 
@@ -85,7 +85,7 @@ function tools(options: FileToolsOptions = {}): Use {
   const made = fileTools({ workspace, ...options });
   return async (name, input, call = new Call()) => {
     const asked: LiveCall = Object.assign(Object.create(call), { input, name });
-    // What a class keeps private is found on the object itself.
+    // The private state of the class, found on the object itself.
     return String(await made[name].execute(asked));
   };
 }
@@ -97,12 +97,12 @@ const put = (name: string, text: string | Uint8Array): void => {
 const at = (name: string): string => readFileSync(join(workspace, name), "utf8");
 
 describe("read_file", () => {
-  test("tells the lines with their numbers", async () => {
+  test("returns the lines with their numbers", async () => {
     put("a.txt", "one\ntwo\nthree\n");
     expect(await tools()("read_file", { path: "a.txt" })).toBe("a.txt, lines 1 to 3 of 3.\n1\tone\n2\ttwo\n3\tthree");
   });
 
-  test("tells some lines, and says when there are none", async () => {
+  test("returns a range of lines, or says that it is empty", async () => {
     put("a.txt", "one\ntwo\nthree");
     const use = tools();
     expect(await use("read_file", { path: "a.txt", fromLine: 2, toLine: 2 })).toBe("a.txt, lines 2 to 2 of 3.\n2\ttwo");
@@ -112,13 +112,13 @@ describe("read_file", () => {
     expect(await use("read_file", { path: "empty" })).toBe("empty is empty.");
   });
 
-  test("says where to go on when there is no room, by bytes and by lines", async () => {
+  test("says where to continue when the result is full, by bytes and by lines", async () => {
     put("a.txt", `${"x".repeat(99)}\n`.repeat(100));
     const told = await tools({ bytesMax: 1_024 })("read_file", { path: "a.txt" });
     expect(told).toContain("lines 1 to 10 of 100.");
-    expect(told).toContain("go on with fromLine 11");
+    expect(told).toContain("continue with fromLine 11");
     put("b.txt", "\n".repeat(5_000));
-    expect(await tools()("read_file", { path: "b.txt" })).toContain("go on with fromLine 2001");
+    expect(await tools()("read_file", { path: "b.txt" })).toContain("continue with fromLine 2001");
   });
 
   test("cuts a line of many megabytes", async () => {
@@ -129,24 +129,24 @@ describe("read_file", () => {
     expect(told.length).toBeLessThan(3_000);
   });
 
-  test("reads a file that is larger than what is scanned, and says that there is more", async () => {
-    // Zeros behind the first lines cost no disk; the beginning is what tells a text.
+  test("reads the beginning of a file beyond the scan limit, and says that there is more", async () => {
+    // A sparse file takes no disk space; only the beginning decides whether it is text.
     put("huge.txt", `${"first line\n".repeat(2_000)}`);
     truncateSync(join(workspace, "huge.txt"), FILE_SCAN_BYTES_MAX * 2);
     const told = await tools()("read_file", { path: "huge.txt", toLine: 1 });
     expect(told).toContain("lines 1 to 1 of more than 2001");
   });
 
-  test("says that a file is no text, or not quite", async () => {
+  test("says that a file is not text, or contains invalid UTF-8", async () => {
     put("a.png", Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]));
-    expect(await tools()("read_file", { path: "a.png" })).toContain('"a.png" is no text: 7 bytes');
+    expect(await tools()("read_file", { path: "a.png" })).toContain('"a.png" is not text: 7 bytes');
     put("latin.txt", Uint8Array.from([0x67, 0x72, 0xfc, 0x6e, 0x0a]));
     const told = await tools()("read_file", { path: "latin.txt" });
-    expect(told).toContain("no valid UTF-8");
+    expect(told).toContain("not valid UTF-8");
     expect(told).toContain("1\tgr\uFFFDn");
   });
 
-  test("suggests the name that may have been meant", async () => {
+  test("suggests a similar name for a missing file", async () => {
     put("src/reader.ts", "");
     await expect(tools()("read_file", { path: "src/raeder.ts" })).rejects.toMatchObject({
       code: "not_found",
@@ -154,7 +154,7 @@ describe("read_file", () => {
     });
   });
 
-  test("a stop is heard before the next block", async () => {
+  test("a stop takes effect before the next block", async () => {
     put("a.txt", "x");
     const call = new Call();
     call.controller.abort(new Error("stopped"));
@@ -162,7 +162,7 @@ describe("read_file", () => {
   });
 });
 
-describe("the workspace is the limit", () => {
+describe("the workspace boundary", () => {
   const everywhere: readonly (readonly [FileToolName, (path: string) => Json])[] = [
     ["read_file", (path) => ({ path })],
     ["list_files", (path) => ({ path })],
@@ -182,8 +182,8 @@ describe("the workspace is the limit", () => {
       ["link-out/secret.txt", "by a link"],
       ["link-out/new/deep.txt", "by a link"],
       ["link-file", "by a link"],
-      ["dangling", "leads nowhere"],
-      ["dangling/x", "leads nowhere"],
+      ["dangling", "does not exist"],
+      ["dangling/x", "does not exist"],
       ["a\0b", "NUL"],
     ])("refuses %j", async (path, why) => {
       symlinkSync(outside, join(workspace, "link-out"));
@@ -195,16 +195,16 @@ describe("the workspace is the limit", () => {
       expect(readdirSync(outside)).toEqual(["secret.txt"]);
     });
 
-    test("neither waits for a pipe nor reads a device", async () => {
+    test("a pipe is not waited for and a device is not read", async () => {
       execFileSync("mkfifo", [join(workspace, "pipe")]);
       symlinkSync("/dev/zero", join(workspace, "zero"));
-      const why = name === "list_files" ? "not a directory" : "no ordinary file";
+      const why = name === "list_files" ? "not a directory" : "not a regular file";
       await expect(tools()(name, input("pipe"))).rejects.toThrow(why);
       await expect(tools()(name, input("zero"))).rejects.toThrow("by a link");
       expect(lstatSync(join(workspace, "pipe")).isFIFO()).toBe(true);
     });
 
-    test("does not see what is hidden, by whichever way", async () => {
+    test("hidden paths cannot be reached by any path", async () => {
       put("state/belay.db", "secret");
       symlinkSync("state", join(workspace, "way"));
       const use = tools({ hidden: ["state"] });
@@ -214,7 +214,7 @@ describe("the workspace is the limit", () => {
     });
   });
 
-  test("what is hidden is neither listed nor searched on the way", async () => {
+  test("hidden paths are neither listed nor searched", async () => {
     put("state/belay.db", "needle");
     put("open.txt", "needle");
     const use = tools({ hidden: ["state"] });
@@ -225,7 +225,7 @@ describe("the workspace is the limit", () => {
     }
   });
 
-  test("links within the workspace, and its path in full, are followed", async () => {
+  test("links within the workspace and absolute paths are followed", async () => {
     put("deep/a.txt", "hello\n");
     symlinkSync("deep", join(workspace, "short"));
     symlinkSync(workspace, join(base, "alias"));
@@ -235,7 +235,7 @@ describe("the workspace is the limit", () => {
     expect(await use("read_file", { path: join(base, "alias", "deep/a.txt") })).toContain("hello");
   });
 
-  test("a name with a line break is read, told in quotes, and never made", async () => {
+  test("a name with a line break is readable, shown in quotes, and never created", async () => {
     put("a\nb", "x\n");
     const use = tools();
     expect(await use("read_file", { path: "a\nb" })).toContain('"a\\nb", lines');
@@ -243,7 +243,7 @@ describe("the workspace is the limit", () => {
     await expect(use("write_file", { path: "c\nd", text: "" })).rejects.toThrow("control characters");
   });
 
-  test("a directory that is exchanged for a link after the check is not gone through", async () => {
+  test("a directory that is replaced by a link after the check is not entered", async () => {
     put("dir/secret.txt", "harmless\n");
     const place = await locate({ workspace, hidden: [] }, "dir/secret.txt");
     renameSync(join(workspace, "dir"), join(workspace, "away"));
@@ -251,7 +251,7 @@ describe("the workspace is the limit", () => {
     await expect(openFile(place)).rejects.toThrow();
   });
 
-  test("a parent that is exchanged for a link is noticed once the directory is open", async () => {
+  test("a parent that is replaced by a link is detected once the directory is open", async () => {
     put("top/dir/secret.txt", "harmless\n");
     mkdirSync(join(outside, "dir"));
     renameSync(join(workspace, "top"), join(workspace, "away"));
@@ -259,20 +259,20 @@ describe("the workspace is the limit", () => {
     await expect(holdDirectory(workspace, join(workspace, "top", "dir"))).rejects.toMatchObject({ code: "conflict" });
   });
 
-  test("a file that is exchanged for a link or a pipe after the check is not opened", async () => {
+  test("a file that is replaced by a link or a pipe after the check is not opened", async () => {
     put("a.txt", "harmless\n");
     const place = await locate({ workspace, hidden: [] }, "a.txt");
     rmSync(join(workspace, "a.txt"));
     symlinkSync(join(outside, "secret.txt"), join(workspace, "a.txt"));
-    await expect(openFile(place)).rejects.toThrow("no ordinary file");
+    await expect(openFile(place)).rejects.toThrow("not a regular file");
     rmSync(join(workspace, "a.txt"));
     execFileSync("mkfifo", [join(workspace, "a.txt")]);
-    await expect(openFile(place)).rejects.toThrow("no ordinary file");
+    await expect(openFile(place)).rejects.toThrow("not a regular file");
   });
 });
 
 describe("list_files", () => {
-  test("lists one directory, with what each of them is", async () => {
+  test("lists one directory, with the kind of each entry", async () => {
     put("b.txt", "");
     put("src/a.ts", "");
     symlinkSync(outside, join(workspace, "link"));
@@ -282,7 +282,7 @@ describe("list_files", () => {
     await expect(tools()("list_files", { path: "scr" })).rejects.toThrow('Did you mean "src"?');
   });
 
-  test("finds by a pattern below, without what is nobody's source and without links", async () => {
+  test("finds files by a pattern, without dependencies, version control and links", async () => {
     for (const name of ["a.ts", "x/b.ts", "x/y/c.tsx", "node_modules/d.ts", "x/.git/e.ts"]) put(name, "");
     symlinkSync(workspace, join(workspace, "x", "loop"));
     expect(await tools()("list_files", { pattern: "*.ts" })).toBe(
@@ -314,7 +314,7 @@ describe("search_files", () => {
     expect(started.map(({ threadId }) => threadId)).toEqual(started.map(() => -1));
   });
 
-  test("finds a text as it is, and only where it is asked to look", async () => {
+  test("finds a literal text, and only in the given place", async () => {
     put("a.ts", "const a = f(x);\r\n");
     put("b/c.md", "no\nF(X)\nf(x) again\n");
     put("bin", Uint8Array.from([0x66, 0x28, 0x78, 0x29, 0]));
@@ -332,14 +332,14 @@ describe("search_files", () => {
     expect(started).toEqual([]);
   });
 
-  test("looks for an expression in a thread, which is gone afterwards", async () => {
+  test("runs an expression in a thread, which is gone afterwards", async () => {
     put("a.ts", "let count = 12;\nlet name;\n");
     const told = await tools()("search_files", { query: "count = \\d+", regex: true });
     expect(told).toBe("1 line in 1 files.\na.ts:1: let count = 12;");
     expect(started).toHaveLength(1);
   });
 
-  test("an expression that never ends is ended by its limit, and what was found by then is told", {
+  test("an endless expression is stopped by the time limit, with the results so far", {
     meta: { id: "agent/regex-search-time-limit" },
   }, async () => {
     put("1.txt", "aaab\n");
@@ -354,7 +354,7 @@ describe("search_files", () => {
     expect(await told).toMatch(/was ended after 15 s.*1\.txt:1: aaab/s);
   });
 
-  test("a stop ends an expression that never ends", async () => {
+  test("a stop ends an endless expression", async () => {
     put("1.txt", "aaab\n");
     put("2.txt", `${"a".repeat(64)}!\n`);
     const call = new Call();
@@ -369,7 +369,7 @@ describe("search_files", () => {
     expect(call.clock.pending).toEqual([]);
   });
 
-  test("is bounded, and says what it has left out", async () => {
+  test("is bounded, and says what was left out", async () => {
     put("many.txt", `${"needle ".repeat(100)}\n`.repeat(300));
     put("large.txt", "");
     truncateSync(join(workspace, "large.txt"), 3 * 1024 * 1024);
@@ -380,14 +380,14 @@ describe("search_files", () => {
     expect(told.length).toBeLessThan(70_000);
   });
 
-  test("what is no expression is refused with the reason", async () => {
-    await expect(tools()("search_files", { query: "(", regex: true })).rejects.toThrow("no regular expression");
+  test("an invalid expression is refused with the reason", async () => {
+    await expect(tools()("search_files", { query: "(", regex: true })).rejects.toThrow("not a regular expression");
     await expect(tools()("search_files", { query: "a\nb" })).rejects.toThrow("no line break");
   });
 });
 
 describe("write_file", () => {
-  test("makes a file with the directories it needs, and notes it", async () => {
+  test("creates a file and its directories, and reports the change", async () => {
     const call = new Call();
     expect(await tools()("write_file", { path: "x/y/a.txt", text: "one\ntwo" }, call)).toBe(
       "Made x/y/a.txt: 7 bytes, 2 lines.",
@@ -397,7 +397,7 @@ describe("write_file", () => {
     expect(readdirSync(join(workspace, "x/y"))).toEqual(["a.txt"]);
   });
 
-  test("replaces a file in one step, keeps its mode, and leaves other names of it alone", async () => {
+  test("replaces a file atomically, keeps its mode, and leaves hard links alone", async () => {
     put("run.sh", "old");
     chmodSync(join(workspace, "run.sh"), 0o750);
     linkSync(join(workspace, "run.sh"), join(outside, "same"));
@@ -406,7 +406,7 @@ describe("write_file", () => {
     expect(readFileSync(join(outside, "same"), "utf8")).toBe("old");
   });
 
-  test("writes through a link of the workspace into what it names", async () => {
+  test("writes through a link of the workspace into its target", async () => {
     put("real.txt", "old");
     symlinkSync("real.txt", join(workspace, "link.txt"));
     await tools()("write_file", { path: "link.txt", text: "new" });
@@ -417,20 +417,20 @@ describe("write_file", () => {
   test.each([
     ...[".git/hooks/pre-commit", ".git", "sub/.GIT/config", ".husky/pre-push", ".vscode/tasks.json", ".mcp.json"],
     ...["belay.config.ts", "sub/belay.config.json", ".envrc", ".bashrc", ".npmrc"],
-  ])("nobody but people writes %s", async (path) => {
+  ])("only people can write %s", async (path) => {
     const call = new Call();
     await expect(tools()("write_file", { path, text: "evil" }, call)).rejects.toThrow("only they may write there");
     expect(existsSync(join(workspace, path))).toBe(false);
     expect(call.changes).toEqual([]);
   });
 
-  test("a guarded place is not reached by a link with a harmless name", async () => {
+  test("a guarded path is not reached through a link", async () => {
     mkdirSync(join(workspace, ".git", "hooks"), { recursive: true });
     symlinkSync(".git/hooks", join(workspace, "scripts"));
     await expect(tools()("write_file", { path: "scripts/post-commit", text: "" })).rejects.toThrow("only they");
   });
 
-  test("stopped before the rename, it leaves nothing behind", async () => {
+  test("a write stopped before the rename leaves nothing behind", async () => {
     put("a.txt", "old");
     const call = new Call();
     call.controller.abort(new Error("stopped"));
@@ -440,21 +440,21 @@ describe("write_file", () => {
     expect(call.changes).toEqual([]);
   });
 
-  test("a temporary file that a crash has left is in nobody's way", async () => {
+  test("a temporary file that a crash has left is not in the way", async () => {
     put(".belay-call_1.1-1.tmp", "left");
     await tools()("write_file", { path: "a.txt", text: "new" });
     expect(at("a.txt")).toBe("new");
     expect(at(".belay-call_1.1-1.tmp")).toBe("left");
   });
 
-  test("does not write over what has changed since the session read it", async () => {
+  test("does not overwrite a file that has changed since the session read it", async () => {
     put("a.txt", "old");
     const use = tools();
     await use("read_file", { path: "a.txt" });
-    put("a.txt", "somebody else's");
+    put("a.txt", "written by others");
     await expect(use("write_file", { path: "a.txt", text: "mine" })).rejects.toMatchObject({ code: "conflict" });
-    expect(at("a.txt")).toBe("somebody else's");
-    // Another session has seen nothing, and the same one may after another look.
+    expect(at("a.txt")).toBe("written by others");
+    // Another session has not read it, and the same one may write after reading again.
     await use("read_file", { path: "a.txt" });
     await use("write_file", { path: "a.txt", text: "mine" });
     await use("write_file", { path: "a.txt", text: "mine again" });
@@ -464,26 +464,26 @@ describe("write_file", () => {
 });
 
 describe("edit_file", () => {
-  test("what somebody else writes while the new text is being written is not lost", async () => {
+  test("a concurrent change by another process is not lost", async () => {
     put("a.txt", "old");
     const call = new Call();
     let looks = 0;
-    // Asked once while it reads and once when the new text is complete beside the old one.
+    // Read once while it reads and once when the new text is complete beside the old one.
     Object.assign(call.signal, {
       throwIfAborted: () => {
         looks += 1;
-        if (readdirSync(workspace).length > 1) put("a.txt", "somebody else's");
+        if (readdirSync(workspace).length > 1) put("a.txt", "written by others");
       },
     });
     const edit = tools()("edit_file", { path: "a.txt", old: "old", new: "mine" }, call);
     await expect(edit).rejects.toMatchObject({ code: "conflict" });
     expect(looks).toBeGreaterThan(1);
-    expect(at("a.txt")).toBe("somebody else's");
+    expect(at("a.txt")).toBe("written by others");
     expect(readdirSync(workspace)).toEqual(["a.txt"]);
     expect(call.changes).toEqual([]);
   });
 
-  test("replaces what is there once, and says where", async () => {
+  test("replaces a unique text, and says where", async () => {
     put("a.ts", "one\ntwo\nthree\n");
     const call = new Call();
     expect(await tools()("edit_file", { path: "a.ts", old: "two", new: "2$&" }, call)).toBe("Edited a.ts: at line 2.");
@@ -491,7 +491,7 @@ describe("edit_file", () => {
     expect(call.changes).toEqual(["a.ts"]);
   });
 
-  test("what is there twice needs `all`, and what is not there is said", async () => {
+  test("a repeated text needs `all`, and a missing one is reported", async () => {
     put("a.ts", "x x x");
     const use = tools();
     await expect(use("edit_file", { path: "a.ts", old: "x", new: "y" })).rejects.toThrow("3 times");
@@ -509,17 +509,17 @@ describe("edit_file", () => {
     expect(at("a.txt")).toBe("\uFEFF1\r\n2\r\n");
   });
 
-  test("does not touch what is no text, or too large to be held", async () => {
+  test("refuses a file that is not text or too large", async () => {
     const bytes = Uint8Array.from([0x61, 0xff, 0x62]);
     put("a.bin", bytes);
-    await expect(tools()("edit_file", { path: "a.bin", old: "a", new: "b" })).rejects.toThrow("no valid UTF-8");
+    await expect(tools()("edit_file", { path: "a.bin", old: "a", new: "b" })).rejects.toThrow("not valid UTF-8");
     expect(readFileSync(join(workspace, "a.bin"))).toEqual(Buffer.from(bytes));
     put("large", "");
     truncateSync(join(workspace, "large"), FILE_EDIT_BYTES_MAX + 1);
     await expect(tools()("edit_file", { path: "large", old: "a", new: "b" })).rejects.toThrow("can be edited");
   });
 
-  test("edits of one file that are asked for at once all count", async () => {
+  test("concurrent edits of one file are all applied", async () => {
     put("a.txt", Array.from({ length: 8 }, (_, index) => `<${index}>`).join("\n"));
     const use = tools();
     await use("read_file", { path: "a.txt" });
@@ -531,11 +531,11 @@ describe("edit_file", () => {
   });
 });
 
-describe("whom they ask", () => {
+describe("approval", () => {
   const judged = (name: FileToolName, input: Json, options: FileToolsOptions = {}) =>
     fileTools({ workspace, ...options })[name].judge(input, { id: "call_1" });
 
-  test("people are asked before a file is written, for that file; and not before one is read", async () => {
+  test("is required to write a file, for that file, and not to read one", async () => {
     expect(await judged("write_file", { path: "./a.txt", text: "" })).toEqual({
       kind: "takes",
       approval: { scope: 'write_file "a.txt"' },
@@ -546,7 +546,7 @@ describe("whom they ask", () => {
     expect(await judged("read_file", { path: "a.txt" })).toEqual({ kind: "takes", approval: false });
   });
 
-  test("the host says otherwise, and one that cannot tell asks", async () => {
+  test("can be configured, and is required if the callback throws", async () => {
     const input = { path: "a.txt", text: "" };
     expect(await judged("write_file", input, { approval: { write_file: false } })).toMatchObject({ approval: false });
     const throws = { approval: { write_file: () => Promise.reject(new Error("no idea")) } };
@@ -555,7 +555,7 @@ describe("whom they ask", () => {
     });
   });
 
-  test("options that are misspelt are refused", () => {
+  test("misspelled options are refused", () => {
     expect(() => fileTools({ approval: { write: true } } as FileToolsOptions)).toThrow("has no `write`");
     expect(() => fileTools({ worksapce: "." } as FileToolsOptions)).toThrow("has no `worksapce`");
     expect(() => fileTools({ bytesMax: 1 })).toThrow("bytesMax");

@@ -1,10 +1,10 @@
-// Tools with which a model reads, finds, writes and edits the files of the workspace, and nothing else.
+// Tools with which a model reads, searches, writes and edits the files of the workspace.
 //
 // Invariants
-// 1. What is read, listed, searched or written is within the workspace, links resolved (`file-path.ts`).
-// 2. Unless the host says otherwise, people are asked before a file is written or edited.
-// 3. A file is either as it was or as it shall be. One that has changed since the session saw it is left alone.
-// 4. Whatever is told is bounded, and says so where it is cut.
+// 1. Only paths within the workspace are read, listed, searched or written, with links resolved (`file-path.ts`).
+// 2. Writing and editing need approval by default.
+// 3. A write is atomic. A file that has changed since the session read it is not overwritten.
+// 4. Results are bounded, and say so where they are cut.
 
 import { messageOf } from "../../../core/errors.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
@@ -39,7 +39,7 @@ import {
 import { nothingLeftOut, type WalkEntry, walk } from "./file-walk.ts";
 import { versionOf } from "./file-write.ts";
 
-/** The tools, to be given to an agent as they are, or some of them. */
+/** Returns the tools by name. Pass all or some of them to an agent. */
 export function fileTools(options: FileToolsOptions = {}): Readonly<Record<FileToolName, Tool>> {
   const context = checkFileOptions(options);
   const { read_file, list_files, search_files, write_file, edit_file } = options.approval ?? {};
@@ -81,13 +81,13 @@ export function fileTools(options: FileToolsOptions = {}): Readonly<Record<FileT
 }
 
 const READ =
-  "Reads a text file of the workspace, with line numbers: all of it, or some lines. Says where to go on if it is long.";
+  "Reads a text file of the workspace with line numbers: all of it, or some lines. Says where to continue if cut.";
 const LIST =
-  "Lists a directory of the workspace, or, with a pattern, all files below it that fit. Directories end with /.";
+  "Lists a directory of the workspace, or, with a pattern, all matching files below it. Directories end with /.";
 const SEARCH =
-  "Finds the lines of files in the workspace that hold a text, or fit a regular expression. Answers path:line: text.";
+  "Finds lines in files of the workspace that contain a text or match a regular expression. Returns path:line: text.";
 const WRITE =
-  "Writes a whole file of the workspace, new or in place of the one there is. To change a part of it use edit_file.";
+  "Writes a whole file of the workspace, new or replacing an existing one. To change a part of a file use edit_file.";
 const EDIT =
   "Replaces a text in a file of the workspace. Read the file first: the old text must be exactly as it stands there.";
 
@@ -100,7 +100,7 @@ async function read(context: FileToolsContext, input: ReadFileInput, call: LiveC
     const before = await handle.stat({ bigint: true });
     const found = await readLines(handle, { from: fromLine, to: toLine, bytesMax: context.bytesMax }, call.signal);
     if (found.kind === "binary") {
-      return `${shown(place.name)} is no text: ${before.size} bytes, with zero bytes among them. It is not shown.`;
+      return `${shown(place.name)} is not text: ${before.size} bytes, with zero bytes among them. It is not shown.`;
     }
     context.files.note(call.sessionId, place.path, versionOf(before));
     return linesReport(place.name, found, fromLine);
@@ -117,8 +117,8 @@ function linesReport(name: string, { lines, total, scanned, next, replaced, crlf
   }
   return [
     `${listed(name)}, lines ${first.number} to ${last.number} of ${all}.`,
-    ...(next === undefined ? [] : [`There was no room for more: go on with fromLine ${next}.`]),
-    ...(replaced ? ["Some of it is no valid UTF-8, and shown as \uFFFD."] : []),
+    ...(next === undefined ? [] : [`The result is full: continue with fromLine ${next}.`]),
+    ...(replaced ? ["Bytes that are not valid UTF-8 are shown as \uFFFD."] : []),
     ...(crlf ? ["Its lines end with CRLF."] : []),
     ...lines.map(({ number, text }) => `${number}\t${text}`),
   ].join("\n");
@@ -151,12 +151,12 @@ const MARKS: Readonly<Record<WalkEntry["kind"], string>> = {
   file: "",
   directory: "/",
   link: " (a link)",
-  other: " (no file)",
+  other: " (not a file)",
 };
 
 const entryLine = ({ name, kind }: WalkEntry): string => `${listed(name)}${MARKS[kind]}`;
 
-/** A regular expression is looked for in a thread that can be ended, for it may never come to an end by itself. */
+/** Runs the search in a worker thread, which can be terminated: a regular expression may never finish. */
 const searchApart: ReturnType<typeof untrusted> = (...given) =>
   untrusted({ module: workerFile("file-search", import.meta.url), name: "searchFiles" })(...given);
 
@@ -167,7 +167,7 @@ async function search(context: FileToolsContext, input: SearchFilesInput, call: 
   const kind = regex ? "expression" : "text";
   const ground = groundOf(context, call);
   const errand: SearchErrand = { ground, query, kind, ignoreCase, path, pattern };
-  // In this thread too: here an error is told as what it is.
+  // Resolved in this thread too, so that an error keeps its code.
   const place = await locate(ground, path);
   if (place.missing.length > 0) throw await notThere(place);
   const limit = new AbortController();
@@ -195,11 +195,11 @@ function checkExpression(query: string): void {
   try {
     new RegExp(query);
   } catch (error) {
-    throw invalid(`The query is no regular expression: ${messageOf(error)}. Nothing was searched.`, error);
+    throw invalid(`The query is not a regular expression: ${messageOf(error)}. Nothing was searched.`, error);
   }
 }
 
-/** The same call with a limit of its own. Field by field: the engine's has getters, which do not copy. */
+/** A copy of the call with another signal. Copied field by field, because the engine's call has getters. */
 function bounded(call: LiveCall, signal: AbortSignal, partial: LiveCall["partial"]): LiveCall {
   const { callId, name, input, sessionId, cwd, mode, runId, clock, processes } = call;
   return {

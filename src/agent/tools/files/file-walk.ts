@@ -1,4 +1,4 @@
-// The names below a directory of the workspace, in order, without following links and without end.
+// Walks a directory tree of the workspace in sorted order, without following links, within limits.
 import { opendir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { WALK_DEPTH_MAX, WALK_ENTRIES_MAX } from "./file-limits.ts";
@@ -17,19 +17,19 @@ export interface WalkOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a walk has left out. Filled while it goes on. */
+/** What a walk has left out. Filled during the walk. */
 export interface LeftOut {
-  /** Directories that are nobody's sources, by name. */
+  /** Names of directories that contain no sources of the project. */
   readonly skipped: Set<string>;
   /** Directories that could not be read. */
   closed: number;
-  /** There is more, and it was not looked at. */
+  /** A limit was reached, and the rest was not visited. */
   cut: boolean;
 }
 
 export const nothingLeftOut = (): LeftOut => ({ skipped: new Set(), closed: 0, cut: false });
 
-/** Not entered, unless the walk begins in one of them. */
+/** Not entered, unless the walk starts in one of them. */
 const SKIPPED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules"]);
 
 export async function* walk(from: FilePath, options: WalkOptions, left: LeftOut): AsyncGenerator<WalkEntry> {
@@ -38,7 +38,7 @@ export async function* walk(from: FilePath, options: WalkOptions, left: LeftOut)
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
     options.signal.throwIfAborted();
     const entries = await entriesOf(from.root, next.path, room).catch((error: unknown) => {
-      // Who asks for one directory is told what is wrong with it; on a longer way it is one of many.
+      // The directory that the model named reports its error; below it errors are only counted.
       if (next.path === from.path) throw error;
       left.closed += 1;
       return { list: [], cut: false };

@@ -1,4 +1,4 @@
-// Writing a file so that it is either as it was or as it shall be: beside it, then renamed into its place.
+// Atomic file writes: a temporary file beside the target, renamed over it.
 import { constants } from "node:fs";
 import { access, type FileHandle, lstat, mkdir, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -8,7 +8,7 @@ import { codeOf, fileError, invalid, shown } from "./file-errors.ts";
 import { TEMPORARY_NAMES_MAX } from "./file-limits.ts";
 import { checkOrdinary, type FilePath, type HeldDirectory, holdDirectory } from "./file-path.ts";
 
-/** A state of a file: whoever writes to it, or puts another in its place, changes it. */
+/** Identifies the content of a file: changes when the file is written or replaced. */
 export type FileVersion = string;
 
 interface Numbers {
@@ -20,8 +20,8 @@ interface Numbers {
 export const versionOf = ({ ino, size, mtimeNs }: Numbers): FileVersion => `${ino} ${size} ${mtimeNs}`;
 
 /**
- * Names that decide what is run, by whom and with which rights, when somebody opens the workspace, commits in it or
- * starts Belay there. A model that could write them could do later, unasked, what it may not do now.
+ * Paths that decide what is executed, and by whom, when a person opens the workspace, commits in it or starts Belay
+ * there. A model that could write them could bypass approval later.
  */
 const GUARDED_DIRECTORIES: ReadonlySet<string> = new Set([
   ...[".git", ".hg", ".svn", ".husky", ".vscode", ".idea", ".devcontainer", ".belay"],
@@ -32,9 +32,9 @@ const GUARDED_FILES: ReadonlySet<string> = new Set([
 ]);
 const OWN_CONFIGURATION = /^belay\.config\.[a-z]+$/;
 
-/** Throws `invalid` if nobody but people may write there. */
+/** Throws `invalid` for paths that only people may write. */
 export function checkWritable({ name, missing }: FilePath): void {
-  // Compared without their case, as some disks do.
+  // Compared case-insensitively, as some file systems do.
   const names = name.toLowerCase().split(/[\\/]/);
   const last = names.at(-1) ?? "";
   const guarded = names.find((one) => GUARDED_DIRECTORIES.has(one));
@@ -43,19 +43,19 @@ export function checkWritable({ name, missing }: FilePath): void {
       `${shown(name)} decides what is run when people use this workspace; only they may write there. Nothing was done.`,
     );
   }
-  if (name === ".") throw invalid("The workspace itself is no file.");
+  if (name === ".") throw invalid("The workspace itself is not a file.");
   if (missing.some((one) => /\p{Cc}/u.test(one))) throw invalid(`${shown(name)} has control characters in its name.`);
 }
 
 export interface Replacement {
   readonly bytes: Uint8Array;
-  /** What it is written over; a file that has changed since is left alone. Undefined: it must not exist. */
+  /** The version that is overwritten; a file that has changed since is left alone. Undefined: it must not exist. */
   readonly over: FileVersion | undefined;
   readonly callId: CallId;
   readonly signal: AbortSignal;
 }
 
-/** Answers with the version that is there now. Stopped before the rename, nothing has changed. */
+/** Returns the new version. If stopped before the rename, nothing has changed. */
 export async function replaceFile(place: FilePath, given: Replacement): Promise<FileVersion> {
   const directory = await makeDirectories(place);
   await using held = await holdDirectory(place.root, directory);
@@ -66,7 +66,7 @@ export async function replaceFile(place: FilePath, given: Replacement): Promise<
     try {
       await fill(temporary.handle, given, existing);
       given.signal.throwIfAborted();
-      // The last look before the deed: what follows is one step.
+      // The last check before the rename.
       await existingAt(target, place, given.over);
       given.signal.throwIfAborted();
       const version = versionOf(await temporary.handle.stat({ bigint: true }));
@@ -84,7 +84,7 @@ export async function replaceFile(place: FilePath, given: Replacement): Promise<
   }
 }
 
-/** Made one by one, each within the one before, which is held: so none of them is made elsewhere. */
+/** Creates the missing directories one by one, each inside its held parent, so that none is created elsewhere. */
 async function makeDirectories({ root: home, there, missing, path }: FilePath): Promise<string> {
   if (missing.length === 0) return dirname(path);
   let directory = there;
@@ -116,7 +116,7 @@ async function existingAt(
   if (found === undefined && over === undefined) return undefined;
   if (found !== undefined) checkOrdinary(shown(name), found);
   if (found === undefined || over === undefined || versionOf(found) !== over) throw changedSince(name);
-  // A rename asks for the rights of the directory alone; that somebody has protected the file counts too.
+  // A rename needs only write permission on the directory; a write-protected file must be respected too.
   await access(target, constants.W_OK);
   return found;
 }
@@ -124,7 +124,7 @@ async function existingAt(
 export const changedSince = (name: string): ControlError =>
   new ControlError(
     "conflict",
-    `${shown(name)} has changed since you have seen it. Nothing was written. Read it again, then decide.`,
+    `${shown(name)} has changed since you read it. Nothing was written. Read it again, then decide.`,
     { hint: "Read the file again." },
   );
 
@@ -134,7 +134,7 @@ async function createBeside(
   existing: Existing | undefined,
 ): Promise<{ readonly path: string; readonly handle: FileHandle }> {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  // What replaces a private file is never readable by others, not even while it is written.
+  // A replacement for a private file is never readable by others, even while it is written.
   const mode = existing === undefined ? 0o666 : 0o600;
   for (let attempt = 1; ; attempt += 1) {
     const path = held.at(`.belay-${callId}-${attempt}.tmp`);
@@ -150,7 +150,7 @@ async function fill(handle: FileHandle, { bytes, signal }: Replacement, existing
   await handle.writeFile(bytes, { signal });
   if (existing !== undefined) {
     const { uid, gid, mode } = existing;
-    // Only root can give a file away; for everybody else it stays their own, which is what an editor does too.
+    // Only root can change the owner. For other users the file becomes theirs, as with an editor.
     await handle.chown(Number(uid), Number(gid)).catch(() => undefined);
     await handle.chmod(Number(mode) & 0o777);
   }

@@ -1,4 +1,4 @@
-// How the host wants the tools for processes: whom they ask, how long they wait, how much they tell. Checked when made.
+// The options of `processTools()`, checked when the tools are created.
 import { ControlError, messageOf } from "../../../core/errors.ts";
 import type { Feedback } from "../../../core/model/event.ts";
 import type { Approval } from "../../../ports/agent.ts";
@@ -9,13 +9,13 @@ import type { ReadInput, ShellInput, StartInput, StopInput, WaitInput } from "./
 
 export type ProcessToolName = "shell" | "start_process" | "read_output" | "wait_process" | "stop_process";
 
-/** Whether people are asked first: always, never, with these words, or as a function of the input says. */
+/** Whether approval is required: always, never, with the given text, or as a function of the input decides. */
 export type AskFirst<Input> = boolean | Approval | ((input: Input) => Awaitable<boolean | Approval>);
 
 export interface ProcessToolsOptions {
   /**
-   * Whether people are asked first. Default: before `shell` and `start_process`, and not before the others. An approval
-   * that is remembered for the session covers the same command in the same directory, unless it names a `scope`.
+   * Whether a tool needs approval. Default: `shell` and `start_process` do, the others do not. An approval that is
+   * remembered for the session covers the same command in the same directory, unless it names a `scope`.
    */
   readonly approval?: {
     readonly shell?: AskFirst<ShellInput>;
@@ -24,19 +24,19 @@ export interface ProcessToolsOptions {
     readonly wait_process?: AskFirst<WaitInput>;
     readonly stop_process?: AskFirst<StopInput>;
   };
-  /** How long a command of `shell` may take, in the background too. A model may ask for less. Default: no limit. */
+  /** Time limit of a `shell` command, also in the background. A model may set a shorter one. Default: none. */
   readonly timeoutMs?: number;
-  /** A command of `shell` that is not over by then goes on in the background. Default a minute. */
+  /** After this time a `shell` command continues in the background. Default: one minute. */
   readonly backgroundAfterMs?: number;
-  /** What becomes of results of the background. Default `wake`: the model is told without being asked. */
+  /** How the end of a background process reaches the model. Default `wake`: it starts a run. */
   readonly feedback?: Feedback;
-  /** How much of a process's output one result tells. Default 16 KiB, from 1 to 64. */
+  /** How much of a process's output one result contains. Default 16 KiB, from 1 to 64. */
   readonly outputBytesMax?: number;
-  /** For every process that is started: on top of what Belay was opened with. */
+  /** Options for every process that is started, in addition to Belay's own. */
   readonly process?: Pick<ProcessOptions, "env" | "profile" | "limits" | "graceMs">;
 }
 
-/** What the tools go by. */
+/** The checked options. */
 export interface ProcessToolsContext {
   readonly timeoutMs: number | undefined;
   readonly backgroundAfterMs: number;
@@ -55,13 +55,13 @@ const FEEDBACKS: readonly unknown[] = ["wake", "next-turn", "silent"] satisfies 
 
 export function checkOptions(options: ProcessToolsOptions): ProcessToolsContext {
   const { timeoutMs, backgroundAfterMs, outputBytesMax, feedback = "wake" } = options;
-  // An approval that is misspelt would be one that nobody is asked for, or asked for in vain.
+  // A misspelled approval would otherwise never be requested.
   rejectUnknown(options, OPTIONS, "processTools()");
   rejectUnknown(options.approval ?? {}, NAMES, "`approval` of processTools()");
   wholeNumber("timeoutMs", timeoutMs, 1);
   wholeNumber("backgroundAfterMs", backgroundAfterMs, 1);
   wholeNumber("outputBytesMax", outputBytesMax, OUTPUT_BYTES_TOLD_MIN);
-  if (!FEEDBACKS.includes(feedback)) throw invalid(`\`feedback\` is one of ${FEEDBACKS.join(", ")}.`);
+  if (!FEEDBACKS.includes(feedback)) throw invalid(`\`feedback\` must be one of ${FEEDBACKS.join(", ")}.`);
   return {
     ...{ timeoutMs, feedback },
     backgroundAfterMs: backgroundAfterMs ?? BACKGROUND_AFTER_MS,
@@ -77,12 +77,12 @@ function rejectUnknown(given: object, known: ReadonlySet<string>, what: string):
 
 function wholeNumber(name: string, value: unknown, min: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && Number(value) >= min)) return;
-  throw invalid(`\`${name}\` of processTools() is a whole number from ${min}.`);
+  throw invalid(`\`${name}\` of processTools() must be a whole number from ${min}.`);
 }
 
 const invalid = (message: string): ControlError => new ControlError("invalid", message);
 
-/** Asked unless the host says otherwise; and what is remembered is this command, and not every command there is. */
+/** The approval of a command: required unless the host decides otherwise, and remembered for this command only. */
 export function commandApproval<Input extends ShellInput>(name: ProcessToolName, wanted: AskFirst<Input> = true) {
   if (wanted === false) return false;
   return async (input: Input): Promise<boolean | Approval> => {
@@ -92,8 +92,8 @@ export function commandApproval<Input extends ShellInput>(name: ProcessToolName,
       const approval = typeof wanted === "function" ? await wanted(input) : wanted;
       return approval === false ? false : { scope, ...(approval === true ? {} : approval) };
     } catch (error) {
-      // Also what nobody could judge is remembered for this command alone.
-      return { scope, note: `Whether this needs an approval could not be told: ${messageOf(error)}` };
+      // Even if the callback fails, an approval is remembered for this command only.
+      return { scope, note: `The approval callback failed: ${messageOf(error)}` };
     }
   };
 }

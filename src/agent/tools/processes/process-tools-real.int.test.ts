@@ -1,4 +1,4 @@
-// The tools for processes as a model uses them, in a real Belay and with real processes.
+// The process tools as a model uses them, in a real Belay and with real processes.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,15 +13,15 @@ import { modelAgent } from "../../loop/agent.ts";
 import { processTools } from "./process-tools.ts";
 import type { ProcessToolsOptions } from "./process-tools-options.ts";
 
-interface House {
+interface Fixture {
   readonly belay: Belay;
   readonly session: Session;
   readonly model: ScriptedModel;
 }
 
-const NOBODY_ASKED: ProcessToolsOptions = { approval: { shell: false, start_process: false } };
+const NO_APPROVAL: ProcessToolsOptions = { approval: { shell: false, start_process: false } };
 
-async function house(scripts: readonly (readonly ModelStep[])[], options = NOBODY_ASKED): Promise<House> {
+async function openFixture(scripts: readonly (readonly ModelStep[])[], options = NO_APPROVAL): Promise<Fixture> {
   const workspace = mkdtempSync(join(tmpdir(), "belay-tools-"));
   const model = scriptedModel(...scripts);
   const belay = await openBelay({
@@ -39,7 +39,7 @@ async function house(scripts: readonly (readonly ModelStep[])[], options = NOBOD
 const call = (name: string, input: object): ModelStep => ({ do: "call", name, input: JSON.stringify(input) });
 const say = (text: string): readonly ModelStep[] => [{ do: "say", text }];
 
-/** The first event of a session that fits. */
+/** The first matching event of a session. */
 async function first<T extends Recorded["type"]>(session: Session, type: T): Promise<Extract<Recorded, { type: T }>> {
   for await (const event of session.events()) {
     if (isOf(event, type)) return event;
@@ -52,7 +52,7 @@ const isOf = <T extends Recorded["type"]>(
   type: T,
 ): event is Extract<Recorded, { type: T }> => event.type === type;
 
-/** All that a request tells the model of results and notes. */
+/** All results and notes in a request. */
 function heard(prompt: LanguageModelV4Prompt | undefined): string {
   const parts = (prompt ?? []).flatMap((message): readonly { readonly type: string }[] =>
     message.role === "tool" || message.role === "user" ? message.content : [],
@@ -70,8 +70,8 @@ async function logOf(session: Session): Promise<readonly Recorded[]> {
   return events;
 }
 
-test("shell: a model runs a command, and is told its exit code and what it said on both streams", async () => {
-  const { session, model } = await house([
+test("shell: the result has the exit code and the output of both streams", async () => {
+  const { session, model } = await openFixture([
     [call("shell", { command: "echo out; echo err >&2; exit 3" })],
     say("It failed."),
   ]);
@@ -80,8 +80,8 @@ test("shell: a model runs a command, and is told its exit code and what it said 
   expect(told).toMatch(/Ended with exit code 3 after [\d.]+ m?s\.\nOutput, 8 bytes:\n(out\nerr|err\nout)\n/);
 });
 
-test("shell: nobody is asked twice for a command that is remembered, and for another one they are", async () => {
-  const { belay, session } = await house(
+test("shell: a remembered approval covers the same command, and no other", async () => {
+  const { belay, session } = await openFixture(
     [
       [call("shell", { command: "true" })],
       [call("shell", { command: "true" })],
@@ -101,9 +101,9 @@ test("shell: nobody is asked twice for a command that is remembered, and for ano
   expect(asks.length).toBe(2);
 });
 
-test("G19: shell stopped by one cancel: its tree is gone, and what it had said by then is its result", async () => {
+test("G19: shell stopped by one cancel: its tree is gone, and its output so far is its result", async () => {
   const tree = "trap '' TERM; (trap '' TERM; sleep 300) & echo half; sleep 300; sleep 300";
-  const { belay, session, model } = await house([[call("shell", { command: tree })], say("I see.")]);
+  const { belay, session, model } = await openFixture([[call("shell", { command: tree })], say("I see.")]);
   const run = session.prompt("go");
   const { processId } = await first(session, "process.started");
   const handle = await session.processes.get(processId);
@@ -122,15 +122,15 @@ test("G19: shell stopped by one cancel: its tree is gone, and what it had said b
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("G22: a shell that takes long goes on in the background, and wakes the model when it ends, once", async () => {
-  const { session, model } = await house(
-    [[call("shell", { command: "read go < go.fifo; echo built" })], say("It goes on."), say("It is built.")],
-    { ...NOBODY_ASKED, backgroundAfterMs: 1 },
+test("G22: a long command continues in the background, and wakes the model once when it ends", async () => {
+  const { session, model } = await openFixture(
+    [[call("shell", { command: "read go < go.fifo; echo built" })], say("It is running."), say("It is built.")],
+    { ...NO_APPROVAL, backgroundAfterMs: 1 },
   );
   await (await session.processes.start("mkfifo go.fifo", { feedback: "silent" })).wait();
-  expect(await session.prompt("build").text()).toBe("It goes on.");
-  expect(heard(model.requests[1]?.options.prompt)).toMatch(/goes on in the background as proc_\S+\.2\./);
-  // Nobody prompts: what comes next is begun by the end of the process.
+  expect(await session.prompt("build").text()).toBe("It is running.");
+  expect(heard(model.requests[1]?.options.prompt)).toMatch(/continues in the background as proc_\S+\.2\./);
+  // There is no prompt: the end of the process starts the next run.
   await (await session.processes.start("echo go > go.fifo", { feedback: "silent" })).wait();
   await expect.poll(() => model.requests.length).toBe(3);
   await expect.poll(async () => (await session.explain()).live).toBeUndefined();
@@ -140,9 +140,9 @@ test("G22: a shell that takes long goes on in the background, and wakes the mode
   expect(verifyAtRest(await logOf(session))).toEqual([]);
 });
 
-test("start, read, stop: each is told what there is, and the stop that nothing is left", async () => {
+test("start, read and stop report the output, and the stop verifies that nothing is left", async () => {
   const processId = "proc_fixed.1";
-  const { belay, model } = await house([
+  const { belay, model } = await openFixture([
     [call("start_process", { command: "echo up; exec sleep 300" })],
     [call("read_output", { processId })],
     [call("stop_process", { processId, reason: "seen enough" })],
@@ -151,15 +151,15 @@ test("start, read, stop: each is told what there is, and the stop that nothing i
   const session = await belay.createSession({ id: "ses_fixed" });
   expect(await session.prompt("serve").text()).toBe("done");
   const [, started, read, stopped] = model.requests.map(({ options }) => heard(options.prompt.slice(-1)));
-  expect(started).toMatch(/proc_fixed\.1 goes on in the background \(pid \d+, held by tier \w+\)/);
+  expect(started).toMatch(/proc_fixed\.1 runs in the background \(pid \d+, held by tier \w+\)/);
   expect(started).toContain("up");
   expect(read).toContain("Bytes 0 to 3 of 3, stdout and stderr together. More may come, from offset 3 on.");
   expect(stopped).toContain("proc_fixed.1: Nothing of it is left.\nSTOPPED by the agent: seen enough.");
   expect(await session.processes.list()).toEqual([]);
 });
 
-test("a program that is not there, and a directory that is not there, are told as what they are", async () => {
-  const { session, model } = await house([
+test("a missing program and a missing directory are reported as such", async () => {
+  const { session, model } = await openFixture([
     [call("shell", { command: ["no-such-program"] }), call("shell", { command: "true", cwd: "no-such-place" })],
     say("I see."),
   ]);

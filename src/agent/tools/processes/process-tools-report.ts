@@ -1,11 +1,11 @@
-// What a model is told of a process: what happened, how it ended, what it said, where the rest is, what to do next.
+// Reports about processes for the model: what happened, how it ended, its output, and what to do next.
 import { type CancelReason, type Outcome, who } from "../../../core/model/cancel.ts";
 import type { Feedback } from "../../../core/model/event.ts";
 import type { ProcessId } from "../../../core/model/ids.ts";
 import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../../../ports/spawner.ts";
 import { PROCESSES_TOLD } from "../../limits.ts";
 
-/** How it ended, and what it said. `said` is what `saidBy` makes. */
+/** Reports how the process ended, with its output. `said` is the text of `saidBy`. */
 export function endReport(result: ProcessResult, said: string): string {
   return [`${ending(result)}${duration(result.durationMs)}.`, ...left(result), said].join("\n");
 }
@@ -16,13 +16,13 @@ function ending({ processId, outcome, exit }: ProcessResult): string {
     case "completed":
       return how === undefined
         ? `Ended with exit code ${exit?.code ?? "unknown"}`
-        : `Ended by ${exit?.signal} (not sent by us)`;
+        : `Ended by ${exit?.signal} (not sent by Belay)`;
     case "cancelled":
-      return `STOPPED by ${stopper(outcome.reason)}. It did not come to its end${how === undefined ? "" : `: ${how}`}`;
+      return `STOPPED by ${stopper(outcome.reason)}. It did not finish${how === undefined ? "" : `: ${how}`}`;
     case "failed":
       return `It could not be started: ${outcome.message}`;
     case "lost":
-      return `LOST: the server was cut off while ${processId} went on. It is gone, and how far it came is not known`;
+      return `LOST: the server crashed while ${processId} was running. It is gone, and how far it got is not known`;
   }
 }
 
@@ -31,20 +31,20 @@ const stopper = (reason: CancelReason): string =>
 
 const duration = (ms: number | undefined): string => (ms === undefined ? "" : ` after ${time(ms)}`);
 
-/** Whoever could not be ended is named: a model that believes it gone would start it again beside itself. */
+/** Names processes that could not be ended: a model that believes them gone would start them a second time. */
 function left({ escaped }: ProcessResult): readonly string[] {
   if (escaped === undefined || escaped.length === 0) return [];
-  return [`${escaped.length} of its processes outlived every signal and may still be going on: ${escaped.join(", ")}.`];
+  return [`${escaped.length} of its processes survived every signal and may still be running: ${escaped.join(", ")}.`];
 }
 
-/** That it was not waited for to the end, and what comes next. */
+/** Reports that the process was moved to the background, and what comes next. */
 export function movedReport(id: ProcessId, waitedMs: number, to: Telling, said: string): string {
-  return `It is not over after ${time(waitedMs)}, and goes on in the background as ${id}.\n${next(to)}\n${said}`;
+  return `It is still running after ${time(waitedMs)}, and continues in the background as ${id}.\n${next(to)}\n${said}`;
 }
 
 export function startReport({ id, pid, tier }: Pick<ProcessInfo, "id" | "pid" | "tier">, to: Telling, said: string) {
   const where = pid === undefined ? "" : ` (pid ${pid}, held by tier ${tier ?? "unknown"})`;
-  return `${id} goes on in the background${where}.\n${next(to)}\n${said}`;
+  return `${id} runs in the background${where}.\n${next(to)}\n${said}`;
 }
 
 export interface Telling {
@@ -52,21 +52,21 @@ export interface Telling {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What will be heard of it. */
+/** Says how the model will learn about the end of the process. */
 function next({ feedback, timeoutMs }: Telling): string {
-  const told = feedback === "silent" ? "" : ", and you are told of that, too";
+  const told = feedback === "silent" ? "" : ", and you are notified of that too";
   const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${told}.`;
   return `${NEXT[feedback]}${limit} Meanwhile: read_output, wait_process, stop_process.`;
 }
 
 const NEXT: Readonly<Record<Feedback, string>> = {
-  wake: "You are told when it ends by itself, also if nobody asks you anything until then: there is no need to wait.",
-  "next-turn": "You are told when it ends by itself, the next time you are asked something.",
-  silent: "You are not told when it ends.",
+  wake: "You are notified when it ends by itself, even if there is no prompt until then: there is no need to wait.",
+  "next-turn": "You are notified of its end with the next prompt.",
+  silent: "You are not notified when it ends.",
 };
 
 export function waitReport(id: ProcessId, waitedMs: number, said: string): string {
-  return `${id} is still going on after another ${time(waitedMs)}.\n${said}`;
+  return `${id} is still running after another ${time(waitedMs)}.\n${said}`;
 }
 
 export function stopReport(result: ProcessResult | undefined, id: ProcessId, waitedMs: number, said: string): string {
@@ -81,7 +81,7 @@ export function stopReport(result: ProcessResult | undefined, id: ProcessId, wai
 
 const isGone = ({ kind }: Outcome): boolean => kind === "cancelled" || kind === "completed";
 
-/** The first and the last of what it has said, at most so many bytes of it, and how to get at the rest. */
+/** The beginning and the end of its output, at most `bytesMax`, and how to read the rest. */
 export async function saidBy(output: OutputFile | undefined, id: ProcessId, bytesMax: number): Promise<string> {
   if (output === undefined) return "Nothing is kept of its output.";
   const total = output.counts.bytes.all;
@@ -98,11 +98,11 @@ export async function saidBy(output: OutputFile | undefined, id: ProcessId, byte
   return `Output, the first and the last of ${bytes(total)}:\n${first.text}\n${hole}\n${last.text}`;
 }
 
-/** One page, and what there is around it. */
+/** Reports one page of output, and where it stands in the whole. */
 export function pageReport(id: ProcessId, page: OutputPage, output: OutputFile, isLive: boolean): string {
   const total = output.counts.bytes[page.stream];
   const of = page.stream === "all" ? "stdout and stderr together" : page.stream;
-  const state = isLive ? `${id} is going on.` : `${id} has ended.`;
+  const state = isLive ? `${id} is running.` : `${id} has ended.`;
   const lost = page.missing === 0 ? "" : ` ${bytes(page.missing)} before them are not kept.`;
   const head =
     page.to === page.from
@@ -116,12 +116,12 @@ function more({ to, end }: OutputPage, total: number, isLive: boolean): string {
   return end || !isLive ? "That was the last." : `More may come, from offset ${to} on.`;
 }
 
-/** Those that are going on, for a model that has lost count. */
+/** Lists the running processes, for a model that named an unknown one. */
 export function listReport(live: readonly ProcessInfo[]): string {
-  if (live.length === 0) return "No process is going on in this session.";
+  if (live.length === 0) return "No process is running in this session.";
   const some = live.slice(0, PROCESSES_TOLD).map(({ id, title }) => `- ${id}: ${title}`);
   const rest = live.length - some.length;
-  return ["Going on in this session:", ...some, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
+  return ["Running in this session:", ...some, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
 }
 
 const bytes = (count: number): string => `${count.toLocaleString("en-US")} ${count === 1 ? "byte" : "bytes"}`;

@@ -1,35 +1,35 @@
-// Looks at a process on behalf of the call that waits for it: people see how far it is, and if the call is stopped,
-// what it had said by then is its result.
+// Polls a process for the call that waits for it: reports progress, and keeps the output so far as the partial result
+// of a call that is stopped.
 //
 // Invariants
-// 1. A look costs a bounded piece of the output, however much there is; and looks come ever less often.
-// 2. Whatever happens to a look, the call goes on: it is a courtesy.
+// 1. A poll reads a bounded part of the output, and polls become less frequent.
+// 2. A failed poll does not affect the call.
 import type { LiveCall } from "../../../ports/agent.ts";
 import type { ProcessHandle } from "../../../ports/spawner.ts";
 import { COMMAND_NOTE_CHARS, COMMAND_NOTE_FIRST_MS, COMMAND_NOTE_LAST_MS } from "../../limits.ts";
 import { saidBy } from "./process-tools-report.ts";
 
 export interface WatchOptions {
-  /** Undefined: not yet. A command that is run has an id only once it is recorded. */
+  /** Undefined until the process is recorded and has an id. */
   readonly find: () => Promise<ProcessHandle | undefined>;
   /** How much of its output becomes the result of a call that is stopped. */
   readonly bytesMax: number;
 }
 
 export interface Watching {
-  /** Looks now. Never rejects. */
+  /** Polls now. Never rejects. */
   look(): Promise<void>;
   end(): void;
 }
 
-/** Looks until it is ended, and once when the call is stopped. */
+/** Polls until `end`, and once when the call is stopped. */
 export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watching {
   const { clock, signal } = call;
   let over = false;
   let found: ProcessHandle | undefined;
   let dispose = (): void => {};
   const see = async (): Promise<void> => {
-    // Kept: a process that has ended is not found among those that go on.
+    // Kept, because a process that has ended is not listed any more.
     found ??= await find();
     const output = await found?.output();
     if (found === undefined || output === undefined) return;
@@ -38,7 +38,7 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
     call.partial(said);
     const { counts } = output;
     const { head, tail } = output.excerpt({ bytesMax: 2 * COMMAND_NOTE_CHARS, plain: true });
-    // Of what does not fit only the end: its beginning would read as if nothing were missing between the two.
+    // Only the end, if it does not all fit: the beginning would read as if nothing were missing in between.
     const last = (tail === "" ? head : tail).slice(-COMMAND_NOTE_CHARS).toWellFormed();
     call.progress({ processId: found.id, bytes: counts.bytes.all, lines: counts.lines, tail: last });
   };

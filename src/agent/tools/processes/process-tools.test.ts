@@ -1,4 +1,4 @@
-// The tools for processes with processes that are made up: what a model is told, whatever becomes of them.
+// The process tools with fake processes: what the model receives in each case.
 import { describe, expect, test } from "vitest";
 import { ControlError } from "../../../core/errors.ts";
 import type { Json, JsonInput } from "../../../core/model/prompt.ts";
@@ -20,7 +20,7 @@ import type { ProcessToolName, ProcessToolsOptions } from "./process-tools-optio
 const ID = "proc_1.1";
 const CALL = "call_1.1.1";
 
-/** Output as the files of a process tell it; of ASCII, so that a character is a byte. */
+/** Output as the files of a process return it; ASCII only, so that a character is a byte. */
 function output(text: string, { kept = text.length, ended = true } = {}): OutputFile {
   const bytes = { stdout: text.length, stderr: 0, all: text.length };
   return {
@@ -91,7 +91,7 @@ function scene(parts: Partial<CallProcesses>): Scene {
     partial: (result) => partials.push(result),
     progress: (data) => told.push(data),
     changed: () => expect.unreachable("a command does not know what it has changed"),
-    ask: () => Promise.reject(new Error("nobody is there")),
+    ask: () => Promise.reject(new Error("no answer")),
   };
   return { call, clock, partials, told, abort: () => aborting.abort(new Error("stopped")) };
 }
@@ -101,22 +101,22 @@ function use(name: ProcessToolName, input: Json, { call }: Scene, options?: Proc
 }
 
 describe("shell", () => {
-  test("says how the command ended, how long it took, and what it said", async () => {
+  test("reports how the command ended, how long it took, and its output", async () => {
     expect(await use("shell", { command: "make" }, scene({}))).toBe(
       "Ended with exit code 0 after 1.2 s.\nOutput, 6 bytes:\nhello\n",
     );
   });
 
-  test("a signal that was not ours is told by its name, and silence is said", async () => {
+  test("a signal that Belay did not send is reported by name, and empty output as such", async () => {
     const exit = { signal: "SIGSEGV" };
     const get = async (): Promise<ProcessHandle> => handle({ output: async () => output("") });
     const on = scene({ run: async () => ({ kind: "ended", ...COMPLETED, exit }), get });
     expect(await use("shell", { command: "crash" }, on)).toBe(
-      "Ended by SIGSEGV (not sent by us) after 1.2 s.\nIt has written nothing.",
+      "Ended by SIGSEGV (not sent by Belay) after 1.2 s.\nIt has written nothing.",
     );
   });
 
-  test("of a long output the first and the last are told, with the way to the rest", async () => {
+  test("a long output is reported by its beginning and end, with the way to read the rest", async () => {
     const text = `${"a".repeat(1_000)}${"b".repeat(1_000)}${"c".repeat(1_000)}`;
     const on = scene({ get: async () => handle({ output: async () => output(text) }) });
     const told = String(await use("shell", { command: "make" }, on, { outputBytesMax: 1_024 }));
@@ -127,7 +127,7 @@ describe("shell", () => {
     expect(told.match(/[abc]{9,}/g)).toEqual(["a".repeat(512), "c".repeat(512)]);
   });
 
-  test("its time limit is the shorter of the host's and the model's, and is told as what stopped it", async () => {
+  test("the shorter time limit of host and model applies, and is reported as the reason", async () => {
     const limits: unknown[] = [];
     const run: CallProcesses["run"] = async (_, options) => {
       limits.push(options?.timeoutMs);
@@ -138,10 +138,10 @@ describe("shell", () => {
     await use("shell", { command: "make", timeoutMs: 90_000 }, scene({ run }), { timeoutMs: 60_000 });
     await use("shell", { command: "make" }, scene({ run }));
     expect(limits).toEqual([90_000, 60_000, undefined]);
-    expect(told).toContain("STOPPED by its time limit of 1 min 30 s. It did not come to its end: ended by SIGTERM");
+    expect(told).toContain("STOPPED by its time limit of 1 min 30 s. It did not finish: ended by SIGTERM");
   });
 
-  test("one that takes long is moved to the background, and the model learns its id and what comes next", async () => {
+  test("a long command is moved to the background, and the model gets its id and the next steps", async () => {
     const asked: unknown[] = [];
     const run: CallProcesses["run"] = async (_, options) => {
       asked.push(options);
@@ -149,12 +149,12 @@ describe("shell", () => {
     };
     const told = await use("shell", { command: "make", cwd: "sub" }, scene({ run }));
     expect(asked).toEqual([{ cwd: "sub", backgroundAfterMs: 60_000, feedback: "wake" }]);
-    expect(told).toContain("It is not over after 1 min, and goes on in the background as proc_1.1.");
-    expect(told).toContain("You are told when it ends by itself");
+    expect(told).toContain("It is still running after 1 min, and continues in the background as proc_1.1.");
+    expect(told).toContain("You are notified when it ends by itself");
     expect(told).toContain("hello");
   });
 
-  test("while it goes on, people see the end of its output on a pace, and it is put aside", async () => {
+  test("a running command reports the end of its output at intervals, and keeps it as partial result", async () => {
     const over = new Gate();
     const run: CallProcesses["run"] = async () => {
       await over.opened;
@@ -173,7 +173,7 @@ describe("shell", () => {
     expect(on.clock.pending).toEqual([]);
   });
 
-  test("while it goes on, people see only the end of long output, not glued to its beginning", async () => {
+  test("a running command reports only the end of long output, not joined to its beginning", async () => {
     const over = new Gate();
     const run: CallProcesses["run"] = async () => {
       await over.opened;
@@ -189,7 +189,7 @@ describe("shell", () => {
     await coming;
   });
 
-  test("stopped, it keeps what it had said, from the first moment of the stop to its last word", async () => {
+  test("a stopped command keeps its output, including what it writes during the stop", async () => {
     const gone = new Gate();
     const on = scene({
       run: async () => {
@@ -211,7 +211,7 @@ describe("shell", () => {
     expect(on.clock.pending).toEqual([]);
   });
 
-  test("what has ended by itself before the stop reached it is told as what it is", async () => {
+  test("a command that ended by itself before the stop reached it is reported as ended", async () => {
     const on = scene({
       run: async () => {
         on.abort();
@@ -221,14 +221,14 @@ describe("shell", () => {
     expect(await use("shell", { command: "make" }, on)).toContain("exit code 0");
   });
 
-  test("whoever outlived every signal is named", async () => {
+  test("processes that survived every signal are listed", async () => {
     const on = scene({ run: async () => ({ kind: "ended", ...COMPLETED, escaped: [77, 78] }) });
     expect(await use("shell", { command: "make" }, on)).toContain(
-      "2 of its processes outlived every signal and may still be going on: 77, 78.",
+      "2 of its processes survived every signal and may still be running: 77, 78.",
     );
   });
 
-  test("if the files are gone, what the log has of its output is told", async () => {
+  test("if the files are gone, the output in the log is reported", async () => {
     const note = { bytes: 9_000, stdoutBytes: 9_000, stderrBytes: 0, tail: "the end" };
     const get = async (): Promise<ProcessHandle> => handle({ output: async () => undefined });
     const on = scene({ run: async () => ({ kind: "ended", ...COMPLETED, output: note }), get });
@@ -236,13 +236,13 @@ describe("shell", () => {
   });
 });
 
-describe("what cannot be done is told with what to do about it", () => {
+describe("a refusal comes with advice", () => {
   const failing = (error: ControlError): Scene => scene({ run: () => Promise.reject(error) });
 
   test.each([
     ["not_started", "Nothing was run. Check the name of the program"],
     ["uncontained", "Do not try again: say what is missing."],
-    ["overloaded", "Stop one first, with stop_process. Going on in this session:\n- proc_1.1: make"],
+    ["overloaded", "Stop one first, with stop_process. Running in this session:\n- proc_1.1: make"],
     ["queue_full", "End your turn"],
     ["invalid", "Correct the input"],
     ["shutting_down", "It is so."],
@@ -253,28 +253,28 @@ describe("what cannot be done is told with what to do about it", () => {
   });
 
   test.each(["read_output", "wait_process", "stop_process"] as const)(
-    "%s of nobody lists who there is",
+    "%s of an unknown process lists the running ones",
     async (name) => {
       const get = (): Promise<never> => Promise.reject(new ControlError("not_found", "There is no process proc_1.9."));
       const some = use(name, { processId: "proc_1.9" }, scene({ get }));
-      await expect(some).rejects.toThrow("There is no process proc_1.9.\nGoing on in this session:\n- proc_1.1: make");
+      await expect(some).rejects.toThrow("There is no process proc_1.9.\nRunning in this session:\n- proc_1.1: make");
       const none = use(name, { processId: "proc_1.9" }, scene({ get, list: async () => [] }));
-      await expect(none).rejects.toThrow("No process is going on in this session.");
+      await expect(none).rejects.toThrow("No process is running in this session.");
     },
   );
 });
 
 describe("start_process", () => {
-  test("answers with the id, where it is held, and what will be heard of it", async () => {
+  test("returns the id, the containment tier, and how its end will be reported", async () => {
     const told = await use("start_process", { command: ["npm", "run", "dev"] }, scene({}));
-    expect(told).toContain("proc_1.1 goes on in the background (pid 42, held by tier namespace).");
-    expect(told).toContain("also if nobody asks you anything until then");
+    expect(told).toContain("proc_1.1 runs in the background (pid 42, held by tier namespace).");
+    expect(told).toContain("even if there is no prompt until then");
   });
 
   test.each([
-    ["next-turn", "the next time you are asked something"],
-    ["silent", "You are not told when it ends."],
-  ] as const)("the host's feedback is what is asked for and told: %s", async (feedback, words) => {
+    ["next-turn", "with the next prompt"],
+    ["silent", "You are not notified when it ends."],
+  ] as const)("the host's feedback setting is used and reported: %s", async (feedback, words) => {
     const asked: unknown[] = [];
     const start: CallProcesses["start"] = async (_, options) => {
       asked.push(options);
@@ -285,11 +285,11 @@ describe("start_process", () => {
     const told = await use("start_process", { command: "dev", timeoutMs: 5_000 }, on, { feedback, process });
     expect(asked).toEqual([{ profile: "workspace", env: { CI: "1" }, timeoutMs: 5_000, feedback }]);
     expect(told).toContain(words);
-    const limit = feedback === "silent" ? "start. " : "start, and you are told of that, too. ";
+    const limit = feedback === "silent" ? "start. " : "start, and you are notified of that too. ";
     expect(told).toContain(`It is stopped 5 s after its ${limit}`);
   });
 
-  test("stopped while it looks whether it goes well, it leaves word of what goes on", async () => {
+  test("stopped while it watches the start, it reports the running process", async () => {
     const on = scene({
       start: async () => {
         const one = handle({ info: INFO, wait: () => Promise.reject(on.call.signal.reason) });
@@ -298,10 +298,10 @@ describe("start_process", () => {
       },
     });
     await expect(use("start_process", { command: "dev" }, on)).rejects.toThrow("stopped");
-    expect(on.partials).toEqual(["proc_1.1 was started, and goes on in the background."]);
+    expect(on.partials).toEqual(["proc_1.1 was started, and runs in the background."]);
   });
 
-  test("the host's limit for shell goes for its background, and not for servers that are started as such", async () => {
+  test("the host's time limit of shell applies in its background too, and not to start_process", async () => {
     const limits: unknown[] = [];
     const start: CallProcesses["start"] = async (_, options) => {
       limits.push(options?.timeoutMs);
@@ -313,7 +313,7 @@ describe("start_process", () => {
     expect(limits).toEqual([60_000, undefined]);
   });
 
-  test("one that fails at once is told at once; `background` of shell is the same", async () => {
+  test("a process that fails at once is reported at once; `background` of shell does the same", async () => {
     const waits: unknown[] = [];
     const wait: ProcessHandle["wait"] = async (options) => {
       waits.push(options?.limitMs);
@@ -334,7 +334,7 @@ describe("read_output", () => {
   const told = async (input: object, { text = "0123456789", live = false } = {}): Promise<string> =>
     String(await use("read_output", { processId: ID, ...input }, on(text, live)));
 
-  test("without an offset it is the end; with one, what follows it, and where the next begins", async () => {
+  test("without an offset it returns the end; with one, the output from there and the next offset", async () => {
     expect(await told({ bytesMax: 4 })).toBe(
       "Bytes 6 to 10 of 10, stdout and stderr together. That was the last. proc_1.1 has ended.\n6789",
     );
@@ -343,22 +343,22 @@ describe("read_output", () => {
     );
   });
 
-  test("of one that goes on, more may come", async () => {
+  test("a running process may write more", async () => {
     expect(await told({ offset: 5 }, { live: true })).toContain(
-      "More may come, from offset 10 on. proc_1.1 is going on.",
+      "More may come, from offset 10 on. proc_1.1 is running.",
     );
     expect(await told({ offset: 10 }, { live: true })).toContain("There is nothing from byte 10 on: 10 bytes so far");
     expect(await told({ stream: "stderr" }, { live: true })).toContain("0 bytes so far, stderr.");
   });
 
-  test("nothing kept is said", async () => {
+  test("output that was not kept is reported as such", async () => {
     const gone = scene({ get: async () => handle({ output: async () => undefined }) });
     expect(await use("read_output", { processId: ID }, gone)).toBe("Nothing is kept of the output of proc_1.1.");
   });
 });
 
 describe("wait_process and stop_process", () => {
-  test("waits to the end, or as long as it may", async () => {
+  test("waits until the end, or up to the limit", async () => {
     const limits: unknown[] = [];
     const wait: ProcessHandle["wait"] = async (options) => {
       limits.push(options?.limitMs);
@@ -367,12 +367,12 @@ describe("wait_process and stop_process", () => {
     const on = scene({ get: async () => handle({ wait }) });
     expect(await use("wait_process", { processId: ID }, on)).toContain("Ended with exit code 0");
     expect(await use("wait_process", { processId: ID, limitMs: 5_000 }, on)).toBe(
-      "proc_1.1 is still going on after another 5 s.\nOutput, 6 bytes:\nhello\n",
+      "proc_1.1 is still running after another 5 s.\nOutput, 6 bytes:\nhello\n",
     );
     expect(limits).toEqual([60_000, 5_000]);
   });
 
-  test("a wait that is stopped leaves the process, and keeps what it had said", async () => {
+  test("a stopped wait leaves the process running, and keeps its output", async () => {
     const wait: ProcessHandle["wait"] = (options) =>
       new Promise((_, reject) => {
         options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
@@ -386,7 +386,7 @@ describe("wait_process and stop_process", () => {
     expect(on.partials.at(-1)).toBe("Output, 6 bytes:\nhello\n");
   });
 
-  test("a stop is in the agent's name, and what became of it is told", async () => {
+  test("a stop is recorded as the agent's, and its outcome is reported", async () => {
     const reasons: unknown[] = [];
     const cancel: ProcessHandle["cancel"] = async (reason) => {
       reasons.push(reason);
@@ -399,7 +399,7 @@ describe("wait_process and stop_process", () => {
     expect(told).toContain("proc_1.1: Nothing of it is left.\nSTOPPED by the agent.");
   });
 
-  test("one that had ended, one that does not end, and one that is lost are not said to be stopped", async () => {
+  test("an ended, a surviving and a lost process are not reported as stopped", async () => {
     const stop = async (result: ProcessResult | undefined): Promise<string> => {
       const on = scene({ get: async () => handle({ wait: async () => result }) });
       return String(await use("stop_process", { processId: ID }, on));
@@ -410,12 +410,12 @@ describe("wait_process and stop_process", () => {
   });
 });
 
-describe("who is asked first", () => {
+describe("approval", () => {
   const judge = (name: ProcessToolName, input: Json, options?: ProcessToolsOptions) =>
     processTools(options)[name].judge(input, { id: "1" });
   const command = { command: "rm -rf dist" };
 
-  test("people, before any command; an approval for the session is for that command in that directory", async () => {
+  test("is required for any command; for the session it covers that command in that directory", async () => {
     const scope = 'shell ["rm -rf dist",null,false]';
     expect(await judge("shell", command)).toEqual({ kind: "takes", approval: { scope } });
     expect(await judge("shell", { ...command, cwd: "/" })).not.toMatchObject({ approval: { scope } });
@@ -426,18 +426,18 @@ describe("who is asked first", () => {
     }
   });
 
-  test("a rule that fails has not said that nobody need be asked; what is remembered is one command", async () => {
+  test("is required if the callback throws, and then remembered for one command", async () => {
     const approval = { shell: () => Promise.reject(new Error("no rules today")) };
     expect(await judge("shell", command, { approval })).toEqual({
       kind: "takes",
       approval: {
         scope: 'shell ["rm -rf dist",null,false]',
-        note: "Whether this needs an approval could not be told: no rules today",
+        note: "The approval callback failed: no rules today",
       },
     });
   });
 
-  test("the host may say otherwise, for each tool and each input", async () => {
+  test("can be configured for each tool and each input", async () => {
     const approval = {
       shell: ({ command: asked }: { command: unknown }) => asked !== "ls" && { note: "Look twice.", scope: "any" },
       start_process: false,
@@ -454,26 +454,26 @@ describe("who is asked first", () => {
 
 test.each<readonly [ProcessToolName, Json, string]>([
   ["shell", {}, "command is missing"],
-  ["shell", "ls", "an object is wanted"],
-  ["shell", { command: "  " }, "command is a text"],
-  ["shell", { command: [] }, "command is a text"],
-  ["shell", { command: ["ls", 1] }, "command is a text"],
+  ["shell", "ls", "the input must be an object"],
+  ["shell", { command: "  " }, "command must be a text"],
+  ["shell", { command: [] }, "command must be a text"],
+  ["shell", { command: ["ls", 1] }, "command must be a text"],
   ["shell", { command: "x".repeat(COMMAND_CHARS_MAX + 1) }, "write a longer one into a file"],
   ["shell", { command: "ls", env: {} }, "there is no `env`; there are command, cwd, timeoutMs, background"],
-  ["shell", { command: "ls", background: "yes" }, "background is true or false"],
-  ["start_process", { command: "ls", timeoutMs: 0 }, "timeoutMs is a whole number from 1"],
-  ["read_output", { processId: ID, stream: "stdin" }, "stream is one of all, stdout, stderr"],
-  ["read_output", { processId: ID, offset: -1 }, "offset is a whole number from 0"],
-  ["wait_process", { processId: ID, limitMs: 1e9 }, "limitMs is a whole number from 1 to 600000"],
-  ["stop_process", { processId: "" }, "processId is a text"],
-])("%s does not take %j", async (name, input, issue) => {
+  ["shell", { command: "ls", background: "yes" }, "background must be true or false"],
+  ["start_process", { command: "ls", timeoutMs: 0 }, "timeoutMs must be a whole number from 1"],
+  ["read_output", { processId: ID, stream: "stdin" }, "stream must be one of all, stdout, stderr"],
+  ["read_output", { processId: ID, offset: -1 }, "offset must be a whole number from 0"],
+  ["wait_process", { processId: ID, limitMs: 1e9 }, "limitMs must be a whole number from 1 to 600000"],
+  ["stop_process", { processId: "" }, "processId must be a text"],
+])("%s refuses %j", async (name, input, issue) => {
   expect(await processTools()[name].judge(input, { id: "1" })).toEqual({
     kind: "refuses",
     issues: [expect.stringContaining(issue)],
   });
 });
 
-test("what a provider sends as null was not given; a list goes on as it is", async () => {
+test("null counts as absent; a list is passed on unchanged", async () => {
   const asked: unknown[] = [];
   const run: CallProcesses["run"] = async (given) => {
     asked.push(given);
@@ -483,11 +483,11 @@ test("what a provider sends as null was not given; a list goes on as it is", asy
   expect(asked).toEqual([["ls", ""]]);
 });
 
-test("what makes no sense is refused when the tools are made", () => {
-  expect(() => processTools({ timeoutMs: 0.5 })).toThrow("`timeoutMs` of processTools() is a whole number from 1.");
+test("invalid options are refused when the tools are created", () => {
+  expect(() => processTools({ timeoutMs: 0.5 })).toThrow("`timeoutMs` of processTools() must be a whole number");
   expect(() => processTools({ backgroundAfterMs: 0 })).toThrow("`backgroundAfterMs` of");
-  expect(() => processTools({ outputBytesMax: 9 })).toThrow("is a whole number from 1024.");
-  expect(() => processTools({ feedback: "loud" as never })).toThrow("`feedback` is one of wake, next-turn, silent.");
+  expect(() => processTools({ outputBytesMax: 9 })).toThrow("must be a whole number from 1024.");
+  expect(() => processTools({ feedback: "loud" as never })).toThrow("`feedback` must be one of wake, next-turn, silent.");
   expect(() => processTools({ aproval: {} } as never)).toThrow("processTools() has no `aproval`. It has approval,");
   expect(() => processTools({ approval: { shel: false } } as never)).toThrow("has no `shel`. It has shell,");
 });

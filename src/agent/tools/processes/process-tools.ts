@@ -1,9 +1,8 @@
-// Tools with which a model runs commands: in the foreground, in the background, and those it has started earlier.
+// Tools with which a model runs commands, in the foreground and in the background, and manages running ones.
 //
 // Invariants
-// 1. Unless the host says otherwise, people are asked before any command runs, and an approval for the session is for
-//    that very command.
-// 2. A model is told what happened in so many bytes, with a way to the rest; never less, and never a stack.
+// 1. Any command needs approval by default, and an approval for the session covers only that command.
+// 2. Results are bounded, with a way to read the rest. They never contain a stack trace.
 import { ControlError } from "../../../core/errors.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
 import type { ProcessHandle, ProcessResult } from "../../../ports/spawner.ts";
@@ -40,7 +39,7 @@ import {
 } from "./process-tools-report.ts";
 import { watch } from "./process-tools-watch.ts";
 
-/** The tools, to be given to an agent as they are, or some of them. */
+/** Returns the tools by name. Pass all or some of them to an agent. */
 export function processTools(options: ProcessToolsOptions = {}): Readonly<Record<ProcessToolName, Tool>> {
   const context = checkOptions(options);
   const { shell, start_process, read_output, wait_process, stop_process } = options.approval ?? {};
@@ -86,15 +85,15 @@ export function processTools(options: ProcessToolsOptions = {}): Readonly<Record
 }
 
 const SHELL =
-  "Runs a command and answers with its exit code and output. Everything it has started ends with it. A command that " +
-  "takes long goes on in the background, and you are told its id. Standard input is empty: it cannot ask anything.";
+  "Runs a command and returns its exit code and output. Every process that it has started ends with it. A command " +
+  "that takes long continues in the background, and you get its id. Standard input is empty: it cannot ask anything.";
 const START =
-  "Starts a command in the background, such as a server or a long build, and answers with its id at once. It lives " +
-  "until it ends, is stopped, or the session ends.";
+  "Starts a command in the background, such as a server or a long build, and returns its id at once. It runs until " +
+  "it ends, is stopped, or the session ends.";
 const READ =
-  "Reads what a process has written, also after its end: the last of it, or from an offset on. Says how much there is.";
-const WAIT = "Waits until a process has ended, or for so long, and answers with its exit code and output.";
-const STOP = "Stops a process and everything it has started, and answers what became of it.";
+  "Reads the output of a process, also after its end: the last part, or from an offset on. Says how much there is.";
+const WAIT = "Waits until a process has ended, at most for a time limit, and returns its exit code and output.";
+const STOP = "Stops a process and every process it has started, and returns how it ended.";
 
 async function run(context: ProcessToolsContext, input: ShellInput, call: LiveCall): Promise<string> {
   const { backgroundAfterMs, feedback, bytesMax, given } = context;
@@ -107,7 +106,7 @@ async function run(context: ProcessToolsContext, input: ShellInput, call: LiveCa
     const said = await saidBy(await ran.process.output(), ran.process.id, bytesMax);
     return movedReport(ran.process.id, backgroundAfterMs, { feedback, timeoutMs }, said);
   } catch (error) {
-    // Programs say a last word when they are stopped.
+    // Programs may write more output when they are stopped.
     if (call.signal.aborted) await watching.look();
     throw await advised(call, error);
   } finally {
@@ -125,9 +124,9 @@ async function start(context: ProcessToolsContext, input: StartInput, call: Live
       ...limitOf(timeoutMs),
       feedback,
     });
-    // All that is left of the call if it is stopped now; the process is the session's already.
-    call.partial(`${handle.id} was started, and goes on in the background.`);
-    // A mistake in a command shows at once, and is told at once instead of by and by.
+    // The result if the call is stopped now; the process belongs to the session already.
+    call.partial(`${handle.id} was started, and runs in the background.`);
+    // A wrong command usually fails at once, and is reported at once.
     const ended = await handle.wait({ limitMs: START_WATCH_MS, signal: call.signal });
     if (ended !== undefined) return endReport(ended, await saidOf(context, ended, call));
     const said = await saidBy(await handle.output(), handle.id, bytesMax);
@@ -172,7 +171,7 @@ async function stop(context: ProcessToolsContext, { processId, reason }: StopInp
   return stopReport(ended, handle.id, PROCESS_STOP_WAIT_MS, said);
 }
 
-/** What a process that has ended has said: from its files, or, if these are gone, what the log has kept of it. */
+/** The output of a process that has ended: from its files or, if these are gone, the end that the log has kept. */
 async function saidOf(
   { bytesMax }: ProcessToolsContext,
   { processId, output }: ProcessResult,
@@ -183,7 +182,7 @@ async function saidOf(
   return `Only the end of its output is kept, of ${output.bytes} bytes:\n${output.tail}`;
 }
 
-/** The process that this call has run. */
+/** The process that this call runs. */
 async function ownOf(call: LiveCall): Promise<ProcessHandle | undefined> {
   const own = (await call.processes.list()).find(({ owner }) => owner === call.callId);
   return own === undefined ? undefined : call.processes.get(own.id);
@@ -205,7 +204,7 @@ const limitOf = (timeoutMs: number | undefined): { readonly timeoutMs?: number }
 const shorter = (host: number | undefined, model: number | undefined): number | undefined =>
   host === undefined || model === undefined ? (host ?? model) : Math.min(host, model);
 
-/** The same failure, with what a model can do about it: the hints of errors are for whoever runs the server. */
+/** Adds advice for the model to an error. The error's own hint is for the operator. */
 async function advised(call: LiveCall, error: unknown): Promise<unknown> {
   if (!(error instanceof ControlError) || call.signal.aborted) return error;
   const { code, message } = error;
@@ -220,7 +219,7 @@ async function adviceFor(code: ControlError["code"], call: LiveCall): Promise<st
     case "overloaded":
       return `Stop one first, with stop_process. ${listReport(await call.processes.list())}`;
     case "queue_full":
-      return "Results of background processes wait to be heard. End your turn, and start it in the next one.";
+      return "Results of background processes are waiting for you. End your turn, and start it in the next one.";
     case "not_started":
       return "Nothing was run. Check the name of the program and the working directory, then call it again.";
     case "uncontained":
