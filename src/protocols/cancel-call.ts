@@ -1,4 +1,5 @@
-// Stopping one call, in the words hosts of other agents know: which call is meant, and one status for our receipts.
+// Cancels one call, by Belay's id or the provider's, and maps the receipt to the statuses that hosts of other agents
+// know.
 
 import type { CancelReceipt } from "../core/model/cancel.ts";
 import type { AwaitedOutcome, CancelOptions, SessionControl } from "../ports/control.ts";
@@ -6,11 +7,11 @@ import type { AwaitedOutcome, CancelOptions, SessionControl } from "../ports/con
 export type CallStatus = "cancelled" | "already_cancelled" | "not_found" | "timeout";
 
 export interface CallStop {
-  /** Our id of the call, or that of the model's provider. */
+  /** Belay's id of the call, or the model provider's id. */
   readonly given: string;
   readonly reason: CancelOptions["reason"] | undefined;
   readonly remind: boolean;
-  /** 0: the answer does not wait for the end. */
+  /** 0: does not wait for the end. */
   readonly waitMs: number;
 }
 
@@ -32,11 +33,12 @@ export async function cancelCall(
 }
 
 /**
- * The set is closed, and says what became of the stop and not what became of the call; the receipt beside it says both.
+ * Maps a receipt to a closed set of statuses. The status describes the stop, not the call; the receipt next to it
+ * describes both.
  *
- * `not_found` is also the status of a call that had finished, or finished while it was being stopped: there was nothing
- * in flight any more that could be stopped, and its result stands. `cancelled` would tell the host that the model never
- * sees that result, and `timeout` that the call may still be going on; both would be untrue.
+ * `not_found` is also the status of a call that had finished, or finished while it was being stopped: nothing in
+ * flight could be stopped, and its result stands. `cancelled` would claim that the model never sees this result, and
+ * `timeout` that the call may still be running; both would be wrong.
  */
 export function statusOf(receipt: CancelReceipt & AwaitedOutcome, waitMs: number): CallStatus {
   switch (receipt.kind) {
@@ -48,11 +50,11 @@ export function statusOf(receipt: CancelReceipt & AwaitedOutcome, waitMs: number
       return receipt.outcome.kind === "cancelled" ? "already_cancelled" : "not_found";
     case "stopping":
       if (!receipt.first) return "already_cancelled";
-      // Whoever does not want to wait is told that the stop is recorded.
+      // A caller that does not wait gets the status as soon as the stop is recorded.
       if (waitMs === 0 || receipt.ended === undefined) return "cancelled";
       if (receipt.ended.kind === "limit") return "timeout";
       if (receipt.ended.outcome.kind !== "cancelled") return "not_found";
-      // It was abandoned, and may still run.
+      // Abandoned calls may still be running.
       return receipt.ended.outcome.abandoned === undefined ? "cancelled" : "timeout";
   }
 }

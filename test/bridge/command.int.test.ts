@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const AGENT = join(import.meta.dirname, "wordy-agent.ts");
 
-// Each test starts programs, and a busy machine takes its time to.
+// Each test starts programs, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
 const started = new Set<ChildProcess>();
@@ -36,7 +36,7 @@ function wordsFor(
   return { file, words: ["bridge", "--home", home, "--store", file, "--agent", AGENT, ...more] };
 }
 
-/** Waits for a line that has these words in it; what came before it is not looked at again. */
+/** Waits for a line that contains the texts; earlier lines are not searched again. */
 function lineWaiter(stream: Readable) {
   const lines: string[] = [];
   const waiting: { readonly wanted: string; readonly found: (line: string) => void }[] = [];
@@ -66,7 +66,7 @@ function start(words: readonly string[]) {
   );
   const errors = lineWaiter(child.stderr);
   const send = (message: object): boolean => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
-  /** Not before it is asked for: a host need not read. */
+  /** Reads only on request: a host need not read. */
   const read = () => {
     const out = lineWaiter(child.stdout);
     const answer = async (id: number): Promise<Answer> => JSON.parse(await out.find(`"id":${id},`)) as Answer;
@@ -83,14 +83,14 @@ async function withSession(words: readonly string[]) {
   return { ...bridge, out, sessionId };
 }
 
-/** What the store says of the newest run, once whoever had it open is gone. */
+/** The newest run in the store, once the bridge has released it. */
 async function outcomeIn(file: string, sessionId: string) {
   await using belay = await openBelay({ store: file, agent: () => "taken up" });
   const [row] = await belay.session(sessionId).runs();
   return await (await belay.run(row?.id ?? "")).outcome;
 }
 
-test("a host prompts, hears the answer, and shuts it down; the exit code is 0", async () => {
+test("a host prompts, receives the answer, and shuts it down; the exit code is 0", async () => {
   const { file, words } = wordsFor("round");
   const { send, out, exit, sessionId } = await withSession(words);
   send({ id: 2, method: "initialize", params: { client: "test" } });
@@ -104,7 +104,7 @@ test("a host prompts, hears the answer, and shuts it down; the exit code is 0", 
   expect(records.map(({ action }) => action)).toEqual(["shutdown", "session/prompt", "session/new"]);
 });
 
-test("F11: what is printed in the program goes to stderr; stdout has the protocol and nothing else", {
+test("F11: output of the program goes to stderr; stdout contains only the protocol", {
   meta: { id: "bridge/stray-output-on-stderr" },
 }, async () => {
   const { send, out, exit, sessionId, errors } = await withSession(wordsFor("print").words);
@@ -116,7 +116,7 @@ test("F11: what is printed in the program goes to stderr; stdout has the protoco
   for (const line of out.lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
 });
 
-test("F10: when stdin ends, the run is cancelled with the reason, and it leaves in order", async () => {
+test("F10: when stdin ends, the run is cancelled with the reason, and the bridge exits cleanly", async () => {
   const { file, words } = wordsFor("end");
   const { send, out, exit, sessionId, errors, child } = await withSession(words);
   send({ id: 2, method: "session/prompt", params: { sessionId, prompt: "wait" } });
@@ -127,7 +127,7 @@ test("F10: when stdin ends, the run is cancelled with the reason, and it leaves 
   expect(await outcomeIn(file, sessionId)).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
 });
 
-test("with --on-hangup park the run is set down, and the next life takes it up", async () => {
+test("with --on-hangup park the run is parked, and resumes at the next start", async () => {
   const { file, words } = wordsFor("park", "--on-hangup", "park");
   const { send, exit, sessionId, errors, child } = await withSession(words);
   send({ id: 2, method: "session/prompt", params: { sessionId, prompt: "wait" } });
@@ -137,7 +137,7 @@ test("with --on-hangup park the run is set down, and the next life takes it up",
   expect(await outcomeIn(file, sessionId)).toEqual({ kind: "completed" });
 });
 
-test("F10: when nobody reads stdout any more, it notices with its next word, cancels and leaves", async () => {
+test("F10: when stdout is closed, the bridge notices with its next line, cancels and exits", async () => {
   const { file, words } = wordsFor("pipe");
   const { send, exit, sessionId, errors, child } = await withSession(words);
   send({ id: 2, method: "session/prompt", params: { sessionId, prompt: "wait" } });
@@ -148,7 +148,7 @@ test("F10: when nobody reads stdout any more, it notices with its next word, can
   expect(await outcomeIn(file, sessionId)).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
 });
 
-test("F10: when the host is killed, nothing is left behind: no bridge, and no run that goes on", {
+test("F10: when the host is killed, no bridge process and no running run are left", {
   meta: { id: "bridge/killed-host-leaves-nothing" },
 }, async () => {
   const { file, words } = wordsFor("killed");
@@ -161,13 +161,13 @@ test("F10: when the host is killed, nothing is left behind: no bridge, and no ru
   const sessionId = await lineWaiter(host.stdout as Readable).find("ses_");
   await lineWaiter(host.stderr as Readable).find("agent: waiting");
   host.kill("SIGKILL");
-  // It has the other end of this stream to its last moment. All of its own streams lead nowhere by now.
+  // The bridge holds the other end of this stream until it exits. All its other streams are broken by now.
   (host.stderr as Readable).destroy();
   await bridgeGone;
   expect(await outcomeIn(file, sessionId)).toMatchObject({ kind: "cancelled", reason: { kind: "policy" } });
 });
 
-test("F13: a host that does not read can still stop what goes on, and later hears everything in order", {
+test("F13: a host that does not read can still stop its runs, and later receives everything in order", {
   meta: { id: "bridge/unread-host-can-stop" },
 }, async () => {
   const { child, send, out, exit, sessionId, errors } = await withSession(wordsFor("flood").words);
@@ -186,7 +186,7 @@ test("F13: a host that does not read can still stop what goes on, and later hear
   expect(await exit).toBe(0);
 });
 
-test("SIGTERM ends it in order, and the exit code says so", async () => {
+test("SIGTERM shuts it down gracefully, with the matching exit code", async () => {
   const { file, words } = wordsFor("signal");
   const { send, exit, sessionId, errors, child } = await withSession(words);
   send({ id: 2, method: "session/prompt", params: { sessionId, prompt: "wait" } });
@@ -196,7 +196,7 @@ test("SIGTERM ends it in order, and the exit code says so", async () => {
   expect(await outcomeIn(file, sessionId)).toMatchObject({ kind: "cancelled" });
 });
 
-test("a mistake in its words is told on stderr, and stdout stays empty", async () => {
+test("a usage error is reported on stderr, and stdout stays empty", async () => {
   const { child, errors, read, exit } = start(["bridge", "--store", "x.db", "--socket", "y.sock"]);
   const out = read();
   child.stdin.end();

@@ -10,7 +10,7 @@ function send(bridge: Program, id: number, method: string, params: object = {}):
   bridge.type(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
 }
 
-/** Begins a run that waits until it is stopped. */
+/** Starts a run that waits until it is stopped. */
 async function waiting(bridge: Program, words: string): Promise<void> {
   send(bridge, 1, "session/new");
   const sessionId = await bridge.sees(/"sessionId":"(ses_\w+)"/);
@@ -46,7 +46,7 @@ describe("belay bridge without a server", { timeout: 60_000 }, () => {
     expect(await run.ended).toBe(EXIT_OUTCOME.cancelled);
   });
 
-  test("it goes to a server that runs, unless an agent was asked for", async () => {
+  test("it connects to a running server, unless an agent was given", async () => {
     const shell = new Shell();
     const server = shell.start("serve", "--no-tcp", "--agent", AGENT);
     await server.sees(/is ready/);

@@ -1,5 +1,5 @@
-// A host that starts a bridge, has it run something, and does nothing more: it is there to be killed. What it was given
-// as its fourth stream it hands on to the bridge, so that whoever holds the other end sees the bridge end.
+// A host that starts a bridge and a run, and waits to be killed. It passes its fourth stream on to the bridge, so that
+// the holder of the other end sees the bridge end.
 import { spawn } from "node:child_process";
 
 const [main = "", ...words] = process.argv.slice(2);

@@ -45,7 +45,7 @@ test("G7: a cancel covers the prompt in the line before it, and not the one in t
   expect((await host.answer(3)).result).toMatchObject({ outcome: { kind: "completed" }, text: "on" });
 });
 
-test("a call is stopped, a session is followed, and the answer comes after the last event", async () => {
+test("a call is stopped, a session is followed, and the answer follows the last event", async () => {
   const { host, agent } = await openFarBridge();
   const sessionId = await host.newSession();
   await host.ask("session/subscribe", { sessionId, deltas: "with" });
@@ -68,9 +68,9 @@ test("a call is stopped, a session is followed, and the answer comes after the l
   expect(kinds.indexOf("run.settled")).toBeLessThan(kinds.indexOf(1));
 });
 
-test("when the host is gone, its own runs are cancelled at the server, and nobody else's", async () => {
+test("when the host is gone, only its own runs are cancelled at the server", async () => {
   const { host, agent, belay } = await openFarBridge();
-  const others = (await belay.createSession()).prompt("of somebody else");
+  const others = (await belay.createSession()).prompt("of another client");
   const theirs = await agent.nextTurn();
   const sessionId = await host.newSession();
   host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "its own" } });

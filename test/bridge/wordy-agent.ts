@@ -1,4 +1,4 @@
-// An agent for bridges that run as processes: it does what the prompt says, and tells on stderr how far it is.
+// An agent for bridges that run as processes: acts on the prompt, and reports its progress on stderr.
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 
 const tell = (word: string): void => void process.stderr.write(`agent: ${word}\n`);
@@ -13,7 +13,7 @@ function untilCancelled({ signal }: Turn): Promise<never> {
   });
 }
 
-/** Enough to fill every pipe and buffer on the way many times over. */
+/** Enough to fill every pipe and buffer many times over. */
 const FLOOD_CALLS = 100;
 const FLOOD_BYTES = 64 * 1024;
 

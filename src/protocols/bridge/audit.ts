@@ -1,4 +1,4 @@
-// Who asked for what, and what they were told: one record for every request that changes something, also if refused.
+// Audit records of the bridge: one for every request that changes something, even if it is refused.
 import type { ControlCode } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { Params } from "./message.ts";
@@ -16,15 +16,15 @@ export interface AuditRecord {
   readonly code?: ControlCode;
 }
 
-/** Where the records go. */
+/** The sink for audit records. */
 export interface Audit {
   note(record: AuditRecord): Promise<void>;
 }
 
-/** Names what it is about, the nearest first. */
+/** Parameters that name the target, the most specific first. */
 const TARGETS = ["questionId", "processId", "callId", "call_id", "toolCallId", "tool_call_id", "runId", "sessionId"];
 
-/** An id of ours is shorter. What is longer was made up. */
+/** Belay's ids are shorter; a longer one was made up. */
 const TARGET_CHARS_MAX = 128;
 
 export function targetOf(params: Params): string | undefined {
@@ -32,7 +32,7 @@ export function targetOf(params: Params): string | undefined {
   return typeof named === "string" ? named.slice(0, TARGET_CHARS_MAX) : undefined;
 }
 
-/** One word for what was answered. */
+/** The answer as one word. */
 export function answerWord(result: unknown): string {
   if (typeof result !== "object" || result === null) return "done";
   const { status, kind } = result as { readonly status?: Json; readonly kind?: Json };

@@ -9,14 +9,14 @@ import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { scriptedAgent } from "../../testing/scripted-agent.ts";
 import { HANGUP_MS, HELD_BYTES_MAX, LINES_OPEN_MAX, REQUESTS_OPEN_MAX } from "./limits.ts";
 
-/** A store that survives the bridge, as a file would. */
+/** A store that outlives the bridge, as a file would. */
 function lastingStore(): MemoryStore {
   const store = new MemoryStore({ clock: manualClock() });
   store.close = async () => {};
   return store;
 }
 
-/** A host that does not read: what is written is held until it does. */
+/** A host that does not read: output is held until it does. */
 class DeafOutput extends Writable {
   readonly #reads = new Gate();
   readonly taken: string[] = [];
@@ -38,7 +38,7 @@ class DeafOutput extends Writable {
 }
 
 describe("shutdown", () => {
-  test("parks what is live by default, answers everybody, and the bridge is over", async () => {
+  test("parks live runs by default, answers all requests, and ends the bridge", async () => {
     const store = lastingStore();
     const { host, agent } = await openBridge({ store });
     const sessionId = await host.newSession();
@@ -58,7 +58,7 @@ describe("shutdown", () => {
     expect(await (await next.run(row?.id ?? "")).outcome).toEqual({ kind: "completed" });
   });
 
-  test("ends what is live if it is asked to", async () => {
+  test("cancels live runs with mode `cancel`", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
@@ -71,7 +71,7 @@ describe("shutdown", () => {
     });
   });
 
-  test("a cancel is still heard while it goes on", async () => {
+  test("a cancel still works during shutdown", async () => {
     const closes = new Gate();
     const { host, belay } = await openBridge({}, { close: () => closes.opened });
     const sessionId = await host.newSession();
@@ -84,7 +84,7 @@ describe("shutdown", () => {
 });
 
 describe("a host that is gone", () => {
-  test("F10: its runs are cancelled, with the reason, and those who still listen are told", async () => {
+  test("F10: its runs are cancelled, with the reason, and open requests are answered", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
@@ -99,7 +99,7 @@ describe("a host that is gone", () => {
     expect(agent.turns).toHaveLength(1);
   });
 
-  test("its runs are set down instead, if that is the policy", async () => {
+  test("its runs are parked, if that is the policy", async () => {
     const store = lastingStore();
     const { host, agent } = await openBridge({ store }, { onHangup: "park" });
     const sessionId = await host.newSession();
@@ -113,7 +113,7 @@ describe("a host that is gone", () => {
     expect(await (await next.run(row?.id ?? "")).outcome).toEqual({ kind: "completed" });
   });
 
-  test("a last line without its end is heard, and a torn one is not", async () => {
+  test("a last line without a line break is handled, and a truncated one is not", async () => {
     const { host, agent } = await openBridge({}, { onHangup: "park" });
     const sessionId = await host.newSession();
     host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "go" } });
@@ -124,7 +124,7 @@ describe("a host that is gone", () => {
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "cancelled", reason: { kind: "user" } } });
   });
 
-  test("F10: a broken pipe is the same, once, although every write fails", {
+  test("F10: a broken pipe ends the bridge once, although every write fails", {
     meta: { id: "bridge/broken-pipe-ends-once" },
   }, async () => {
     let writes = 0;
@@ -145,7 +145,7 @@ describe("a host that is gone", () => {
     expect(belay.load.live).toBe(0);
   });
 
-  test("nobody waits for ever for a run that does not end", async () => {
+  test("the wait for a run that does not end is bounded", async () => {
     const clock = manualClock();
     const control = { ...stub(), close: () => new Promise<never>(() => {}) };
     const host = new InMemoryHost({ control, clock });
@@ -156,11 +156,11 @@ describe("a host that is gone", () => {
   });
 });
 
-/** Nothing but what the test puts into it. */
+/** Receives only what the test writes. */
 const stub = (): BelayControl => ({}) as BelayControl;
 
 describe("a host that does not read", () => {
-  test("F13: events stay in the log, little is held, and a cancel is carried out all the same", {
+  test("F13: events stay in the log, little is held, and a cancel still takes effect", {
     meta: { id: "G31/bridge-unread-output-bounded" },
   }, async () => {
     const output = new DeafOutput();
@@ -196,11 +196,11 @@ describe("a host that does not read", () => {
     expect(taken().indexOf('"id":2,"result"')).toBeGreaterThan(taken().indexOf("run.settled"));
   });
 
-  test("lines are not read any more when too many wait for their answers, and again when the host reads", async () => {
+  test("the input is paused when too many lines wait for answers, and resumed when the host reads", async () => {
     const output = new DeafOutput();
     const { host } = await openBridge({}, { output });
     const filler = "y".repeat(250);
-    // Each is answered with the method that does not exist; the first answers fill what may be held.
+    // Each is answered with an error; the first answers fill the output buffer.
     const lines = LINES_OPEN_MAX * 4;
     for (let index = 0; index < lines; index += 1) host.send({ id: `${filler}${index}`, method: "no/such" });
     await settled();
@@ -230,8 +230,8 @@ test("prompts beyond the limit of open requests are refused, a cancel is not", a
   expect(host.lines).toHaveLength(2);
 });
 
-describe("the audit trail", () => {
-  test("whatever changes something leaves one record, also if it is refused; a look leaves none", async () => {
+describe("the audit log", () => {
+  test("every change leaves one record, even if it is refused; a read leaves none", async () => {
     const clock = manualClock(1_000);
     const { host, agent } = await openBridge({ clock });
     const sessionId = await host.newSession();
@@ -254,7 +254,7 @@ describe("the audit trail", () => {
     expect(new Set(host.records.map((record) => record.id)).size).toBe(5);
   });
 
-  test("a trail that cannot be written is told to the operator, and holds up nothing", async () => {
+  test("a failed write is reported to the operator, and delays nothing", async () => {
     const audit = { note: () => Promise.reject(new Error("disk full")) };
     const { host } = await openBridge({}, { audit });
     expect(await host.newSession()).toMatch(/^ses_/);
@@ -263,7 +263,7 @@ describe("the audit trail", () => {
     expect(host.notices.join()).toContain("disk full");
   });
 
-  test("that the host was gone, and what was done about it, is on record", async () => {
+  test("the loss of the host and the reaction to it are recorded", async () => {
     const { host } = await openBridge({}, { onHangup: "park" });
     host.input.end();
     await host.over;

@@ -7,7 +7,7 @@ import { METHODS } from "./methods.ts";
 const LINES = 50_000;
 const SEED = 0x5eed;
 
-/** The same numbers every time: a finding can be found again. */
+/** The same numbers every time, so that a finding can be reproduced. */
 function dice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -44,7 +44,7 @@ const FIELDS = [
   "_meta",
 ];
 
-/** Everything but `shutdown`, which would end the test. */
+/** All methods except `shutdown`, which would end the test. */
 const NAMES = [...METHODS.keys()].filter((name) => name !== "shutdown");
 
 function request(roll: Roll, session: string, nth: number): string {
@@ -74,7 +74,7 @@ function damaged(roll: Roll, line: string): string {
   }
 }
 
-/** Answers by id, so that one too many or one too few is seen. */
+/** Counts answers by id, to detect missing and duplicate ones. */
 function answersOf(host: InMemoryHost): Map<number, number> {
   const answers = new Map<number, number>();
   for (const { id, method } of host.lines) {
@@ -83,7 +83,7 @@ function answersOf(host: InMemoryHost): Map<number, number> {
   return answers;
 }
 
-test(`${LINES} lines, most of them wrong: one answer to each request, and none of them a fault of ours`, {
+test(`${LINES} lines, most of them wrong: one answer to each request, and no internal error`, {
   timeout: 60_000,
   meta: { id: "bridge/fuzzed-lines-answered-once" },
 }, async () => {
@@ -93,11 +93,11 @@ test(`${LINES} lines, most of them wrong: one answer to each request, and none o
   const asked: number[] = [];
   for (let nth = 1; nth <= LINES; nth += 1) {
     const isWhole = roll(3) > 0;
-    // Damage may leave a good request with another id, which must not be one of those that are counted.
+    // Corruption may leave a valid request with another id, which must not be counted.
     const whole = request(roll, session, isWhole ? nth : -nth);
     if (isWhole && whole.startsWith(`{"jsonrpc":"2.0","id":`)) asked.push(nth);
     host.input.write(`${isWhole ? whole : damaged(roll, whole)}\n`);
-    // As a pipe would, the stream hands over some lines at a time.
+    // The stream delivers some lines at a time, as a pipe would.
     if (nth % 500 === 0) await settled();
   }
   expect((await host.ask("ping")).result).toEqual({});
@@ -112,7 +112,7 @@ test(`${LINES} lines, most of them wrong: one answer to each request, and none o
   expect(Reflect.get({}, "polluted")).toBeUndefined();
 });
 
-test(`${LINES} ways to cut lines into pieces: the lines are the same`, () => {
+test(`${LINES} ways to split lines into chunks give the same lines`, () => {
   const roll = dice(SEED);
   const wrong: object[] = [];
   const texts = ["", "a", "höher", "🧗🧗", '{"a":"\u2028"}', "x".repeat(40), "\r"];
@@ -135,7 +135,7 @@ test(`${LINES} ways to cut lines into pieces: the lines are the same`, () => {
   expect(wrong).toEqual([]);
 });
 
-test("a line of exactly the limit is heard, and of one byte more is not", () => {
+test("a line of exactly the limit is handled, one byte more is not", () => {
   const heard: string[] = [];
   const splitter = new LineSplitter(4, {
     line: (line) => heard.push(line.toString()),

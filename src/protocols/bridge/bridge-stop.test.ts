@@ -5,9 +5,9 @@ import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { statusOf } from "../cancel-call.ts";
 import { sessionStatus } from "./stop-methods.ts";
 
-/** A session with one live run that has asked for one call, which has begun and waits for the test. */
-async function withCall(house: TestBridge, options: { readonly heeds?: boolean } = {}) {
-  const { host, agent } = house;
+/** A session with one live run, whose one call has begun and waits for the test. */
+async function withCall(bridge: TestBridge, options: { readonly heeds?: boolean } = {}) {
+  const { host, agent } = bridge;
   const sessionId = await host.newSession();
   host.send({ id: "prompt", method: "session/prompt", params: { sessionId, prompt: "go" } });
   const turn = await agent.nextTurn();
@@ -22,7 +22,7 @@ const stopCall = (host: InMemoryHost, params: object) => host.ask("session/cance
 test.each([
   [{ reason: 7, waitMs: "soon", more: true }, "[unreadable reason]"],
   [{ reason: { note: "why", more: 1 }, waitMs: -1 }, "why"],
-])("G7: a stop with %j is carried out", async (odd, note) => {
+])("G7: a stop with %j takes effect", async (odd, note) => {
   const { host, agent } = await openBridge();
   const sessionId = await host.newSession();
   host.send({ id: 1, method: "session/prompt", params: { sessionId, prompt: "work" } });
@@ -83,7 +83,7 @@ describe("one piece of input", () => {
     expect(agent.turns).toHaveLength(0);
   });
 
-  test("a prompt is stopped by the key it was given, and its neighbour is not", async () => {
+  test("a prompt is stopped by its key, and its neighbour is not", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     host.send(
@@ -97,9 +97,9 @@ describe("one piece of input", () => {
     expect(agent.turns).toHaveLength(1);
   });
 
-  test("a cancel does not wait for a request whose answer waits", async () => {
-    const house = await openBridge();
-    const { host, turn } = { ...house, ...(await withCall(house)) };
+  test("a cancel does not wait for a request whose answer is pending", async () => {
+    const bridge = await openBridge();
+    const { host, turn } = { ...bridge, ...(await withCall(bridge)) };
     const sessionId = turn.given.sessionId;
     host.send(
       { id: "slow", method: "run/cancel", params: { runId: turn.given.runId, waitMs: 600_000 } },
@@ -112,7 +112,7 @@ describe("one piece of input", () => {
 });
 
 describe("session/cancel", () => {
-  test("G10: says whether it was the one that counted", async () => {
+  test("G10: reports whether it was the first stop", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     expect((await host.ask("session/cancel", { sessionId })).result).toEqual({
@@ -137,7 +137,7 @@ describe("session/cancel", () => {
     expect((await host.ask("session/cancel", { sessionId, _meta: {} })).result).toMatchObject({ status: "idle" });
   });
 
-  test("a background process that was being stopped before does not count as stopped now", () => {
+  test("a background process that was being stopped already does not count as stopped now", () => {
     const again = { kind: "stopping", since: 3, first: false } as const;
     const processes = [{ processId: "proc_a.1", receipt: again }] as const;
     expect(sessionStatus({ kind: "stopping", runs: [], processes })).toBe("already_cancelled");
@@ -148,11 +148,11 @@ describe("session/cancel", () => {
 
 describe("session/cancel_tool_call", () => {
   test.each(["toolCallId", "tool_call_id", "callId", "call_id"])(
-    "G9: by %s it stops the call, and the run goes on",
+    "G9: stops the call named by %s, and the run continues",
     async (name) => {
-      const house = await openBridge();
-      const { host } = house;
-      const { sessionId, turn, call, callId } = await withCall(house);
+      const bridge = await openBridge();
+      const { host } = bridge;
+      const { sessionId, turn, call, callId } = await withCall(bridge);
       const { result } = await stopCall(host, { sessionId, [name]: callId, reason: "too slow" });
       expect(result).toMatchObject({
         status: "cancelled",
@@ -166,10 +166,10 @@ describe("session/cancel_tool_call", () => {
     },
   );
 
-  test("already_cancelled while another has stopped it, and after that as well", async () => {
-    const house = await openBridge({ graceMs: 60_000 });
-    const { host } = house;
-    const { sessionId, call, callId } = await withCall(house, { heeds: false });
+  test("answers already_cancelled during and after another client's stop", async () => {
+    const bridge = await openBridge({ graceMs: 60_000 });
+    const { host } = bridge;
+    const { sessionId, call, callId } = await withCall(bridge, { heeds: false });
     expect((await stopCall(host, { sessionId, callId, timeoutMs: 0 })).result).toMatchObject({ status: "cancelled" });
     const again = await stopCall(host, { sessionId, callId, timeoutMs: 0 });
     expect(again.result).toMatchObject({ status: "already_cancelled", receipt: { kind: "stopping", first: false } });
@@ -179,11 +179,11 @@ describe("session/cancel_tool_call", () => {
     expect(late.result).toMatchObject({ status: "already_cancelled", tool: "shell", receipt: { kind: "settled" } });
   });
 
-  test("timeout when the limit comes before the end, which is still recorded", async () => {
+  test("answers timeout when the limit comes before the end, which is still recorded", async () => {
     const clock = manualClock();
-    const house = await openBridge({ clock, graceMs: 60_000 });
-    const { host } = house;
-    const { sessionId, call, callId } = await withCall(house, { heeds: false });
+    const bridge = await openBridge({ clock, graceMs: 60_000 });
+    const { host } = bridge;
+    const { sessionId, call, callId } = await withCall(bridge, { heeds: false });
     host.send({ id: "stop", method: "session/cancel_tool_call", params: { sessionId, callId, timeoutMs: 700 } });
     await settled();
     await clock.advance(699);
@@ -198,38 +198,38 @@ describe("session/cancel_tool_call", () => {
     expect(await call.result).toMatchObject({ kind: "cancelled" });
   });
 
-  test("waits 5000 ms unless it is told otherwise", async () => {
+  test("waits 5000 ms by default", async () => {
     const clock = manualClock();
-    const house = await openBridge({ clock, graceMs: 60_000 });
-    const { sessionId, callId } = await withCall(house, { heeds: false });
-    house.host.send({ id: "stop", method: "session/cancel_tool_call", params: { sessionId, callId } });
+    const bridge = await openBridge({ clock, graceMs: 60_000 });
+    const { sessionId, callId } = await withCall(bridge, { heeds: false });
+    bridge.host.send({ id: "stop", method: "session/cancel_tool_call", params: { sessionId, callId } });
     await settled();
     await clock.advance(5_000);
-    expect((await house.host.answer("stop")).result).toMatchObject({ receipt: { ended: { waitMs: 5_000 } } });
+    expect((await bridge.host.answer("stop")).result).toMatchObject({ receipt: { ended: { waitMs: 5_000 } } });
   });
 
-  test("not_found for a call that had finished, with the receipt that says how", async () => {
-    const house = await openBridge();
-    const { sessionId, call, callId } = await withCall(house);
+  test("answers not_found for a finished call, with its outcome in the receipt", async () => {
+    const bridge = await openBridge();
+    const { sessionId, call, callId } = await withCall(bridge);
     call.complete("made");
     await call.result;
-    const { result } = await stopCall(house.host, { sessionId, callId });
+    const { result } = await stopCall(bridge.host, { sessionId, callId });
     expect(result).toMatchObject({ status: "not_found", receipt: { kind: "settled", outcome: { kind: "completed" } } });
   });
 
-  test("not_found for a call that finishes although it was asked to stop: its result stands", async () => {
-    const house = await openBridge({ graceMs: 60_000 });
-    const { sessionId, call, callId } = await withCall(house, { heeds: false });
+  test("answers not_found for a call that finishes despite the stop: its result stands", async () => {
+    const bridge = await openBridge({ graceMs: 60_000 });
+    const { sessionId, call, callId } = await withCall(bridge, { heeds: false });
     (await call.begun).signal.addEventListener("abort", () => call.complete("made"));
-    const { result } = await stopCall(house.host, { sessionId, callId });
+    const { result } = await stopCall(bridge.host, { sessionId, callId });
     const ended = { kind: "settled", outcome: { kind: "completed" } };
     expect(result).toMatchObject({ status: "not_found", receipt: { kind: "stopping", first: true, ended } });
   });
 
-  test("not_found, and untouched, for a call of another session", async () => {
-    const house = await openBridge();
-    const { host } = house;
-    const { sessionId, turn, call, callId } = await withCall(house);
+  test("answers not_found for a call of another session, which continues", async () => {
+    const bridge = await openBridge();
+    const { host } = bridge;
+    const { sessionId, turn, call, callId } = await withCall(bridge);
     const other = await host.newSession();
     for (const params of [
       { sessionId: other, callId },
@@ -244,7 +244,7 @@ describe("session/cancel_tool_call", () => {
     turn.complete();
   });
 
-  test("a request without a session or a call is -32602; a notification without is passed over", async () => {
+  test("refuses a request without a session or a call with -32602; ignores such a notification", async () => {
     const { host } = await openBridge();
     const sessionId = await host.newSession();
     expect((await stopCall(host, { callId: "call_x.1" })).error?.code).toBe(-32602);
@@ -257,10 +257,10 @@ describe("session/cancel_tool_call", () => {
     expect(host.lines).toHaveLength(before + 1);
   });
 
-  test("as a notification it stops the call and answers nothing", async () => {
-    const house = await openBridge();
-    const { host } = house;
-    const { sessionId, call, callId } = await withCall(house);
+  test("as a notification it stops the call without an answer", async () => {
+    const bridge = await openBridge();
+    const { host } = bridge;
+    const { sessionId, call, callId } = await withCall(bridge);
     const before = host.lines.length;
     host.send({ method: "session/cancel_tool_call", params: { sessionId, toolCallId: callId } });
     expect(await call.result).toMatchObject({ kind: "cancelled" });
@@ -273,11 +273,11 @@ describe("session/cancel_tool_call", () => {
     [{ injectReminder: true }, 1],
     [{ injectReminder: false }, 0],
   ])("with %o the model is reminded %i times", async (params, times) => {
-    const house = await openBridge();
-    const { sessionId, turn, callId } = await withCall(house);
-    await stopCall(house.host, { sessionId, callId, ...params });
+    const bridge = await openBridge();
+    const { sessionId, turn, callId } = await withCall(bridge);
+    await stopCall(bridge.host, { sessionId, callId, ...params });
     turn.askAgain();
-    const next = await house.agent.nextTurn();
+    const next = await bridge.agent.nextTurn();
     const notes = (await next.given.transcript()).filter((message) => message.role === "note");
     expect(notes).toHaveLength(times);
   });
@@ -293,7 +293,7 @@ describe("session/cancel_tool_call", () => {
   });
 });
 
-describe("the id a provider gave", () => {
+describe("a provider's call id", () => {
   const request = (id: string, calls: Map<string, Waiting>, name = "shell"): CallRequest => ({
     name,
     input: null,
@@ -308,60 +308,60 @@ describe("the id a provider gave", () => {
     complete(value: string): void;
   }
 
-  async function withRequests(house: TestBridge, ids: readonly string[]) {
-    const sessionId = await house.host.newSession();
-    await house.host.ask("session/subscribe", { sessionId });
-    house.host.send({ id: "prompt", method: "session/prompt", params: { sessionId, prompt: "go" } });
+  async function withRequests(bridge: TestBridge, ids: readonly string[]) {
+    const sessionId = await bridge.host.newSession();
+    await bridge.host.ask("session/subscribe", { sessionId });
+    bridge.host.send({ id: "prompt", method: "session/prompt", params: { sessionId, prompt: "go" } });
     const calls = new Map<string, Waiting>();
-    (await house.agent.nextTurn()).complete({ calls: ids.map((id) => request(id, calls)) });
+    (await bridge.agent.nextTurn()).complete({ calls: ids.map((id) => request(id, calls)) });
     return { sessionId, calls };
   }
 
-  test("names the live call of that session, also if it looks like one of ours", async () => {
-    const house = await openBridge();
-    const { sessionId } = await withRequests(house, ["call_abc123", "toolu_2"]);
-    await house.host.event("call.requested", (event) => JSON.stringify(event).includes("toolu_2"));
-    const { result } = await stopCall(house.host, { sessionId, toolCallId: "call_abc123" });
+  test("names the live call of its session, even if it looks like a Belay id", async () => {
+    const bridge = await openBridge();
+    const { sessionId } = await withRequests(bridge, ["call_abc123", "toolu_2"]);
+    await bridge.host.event("call.requested", (event) => JSON.stringify(event).includes("toolu_2"));
+    const { result } = await stopCall(bridge.host, { sessionId, toolCallId: "call_abc123" });
     expect(result).toMatchObject({ status: "cancelled", tool: "shell" });
     expect(String(result?.callId)).toMatch(/^call_.*\.\d+$/);
     expect(result?.callId).not.toBe("call_abc123");
-    const { result: explained } = await house.host.ask("session/explain", { sessionId });
+    const { result: explained } = await bridge.host.ask("session/explain", { sessionId });
     expect(explained?.live).toMatchObject({ phase: "running", calls: [{ name: "shell" }] });
-    expect((await stopCall(house.host, { sessionId, toolCallId: "toolu_2" })).result).toMatchObject({
+    expect((await stopCall(bridge.host, { sessionId, toolCallId: "toolu_2" })).result).toMatchObject({
       status: "cancelled",
     });
   });
 
-  test("if it repeats, the live one is meant and not the one that has ended", async () => {
-    const house = await openBridge();
-    const { sessionId, calls } = await withRequests(house, ["same"]);
-    const { callId: first } = await house.host.event("call.requested");
+  test("if reused, names the live call and not the ended one", async () => {
+    const bridge = await openBridge();
+    const { sessionId, calls } = await withRequests(bridge, ["same"]);
+    const { callId: first } = await bridge.host.event("call.requested");
     await settled();
     calls.get(String(first))?.complete("made");
-    (await house.agent.nextTurn()).complete({ calls: [request("same", calls)] });
-    await house.host.event("call.requested", ({ callId }) => callId !== first);
-    const { result } = await stopCall(house.host, { sessionId, toolCallId: "same" });
+    (await bridge.agent.nextTurn()).complete({ calls: [request("same", calls)] });
+    await bridge.host.event("call.requested", ({ callId }) => callId !== first);
+    const { result } = await stopCall(bridge.host, { sessionId, toolCallId: "same" });
     expect(result).toMatchObject({ status: "cancelled" });
     expect(result?.callId).not.toBe(first);
   });
 
-  test("G10: if it names two live calls, neither is stopped and both are named", async () => {
-    const house = await openBridge();
-    const { sessionId } = await withRequests(house, ["twin", "twin"]);
-    await house.host.line(
-      () => house.host.lines.filter((line) => JSON.stringify(line).includes("call.requested")).length === 2,
+  test("G10: if ambiguous, stops neither call and names both", async () => {
+    const bridge = await openBridge();
+    const { sessionId } = await withRequests(bridge, ["twin", "twin"]);
+    await bridge.host.line(
+      () => bridge.host.lines.filter((line) => JSON.stringify(line).includes("call.requested")).length === 2,
     );
-    const { error } = await stopCall(house.host, { sessionId, toolCallId: "twin" });
+    const { error } = await stopCall(bridge.host, { sessionId, toolCallId: "twin" });
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("several live calls") });
-    const { result } = await house.host.ask("session/explain", { sessionId });
+    const { result } = await bridge.host.ask("session/explain", { sessionId });
     expect(result?.live).toMatchObject({ calls: [{ phase: "running" }, { phase: "running" }] });
   });
 });
 
-test("run/cancel, process/cancel and question/cancel stop what they are for, and nothing of another kind", async () => {
-  const house = await openBridge();
-  const { host } = house;
-  const { sessionId, turn } = await withCall(house);
+test("run/cancel, process/cancel and question/cancel accept only ids of their own kind", async () => {
+  const bridge = await openBridge();
+  const { host } = bridge;
+  const { sessionId, turn } = await withCall(bridge);
   const { runId } = turn.given;
   expect((await host.ask("run/cancel", { runId: sessionId })).error?.code).toBe(-32602);
   expect((await host.ask("process/cancel", { processId: runId })).error?.code).toBe(-32602);

@@ -14,14 +14,14 @@ describe("lines", () => {
     expect((await host.ask("ping")).result).toEqual({});
   });
 
-  test("what is not JSON is answered with -32700, and the next line is read", async () => {
+  test("a line that is not JSON is answered with -32700, and the next line is read", async () => {
     const { host } = await openBridge();
     host.input.write("{ not json\n");
     expect(await host.answer(null)).toMatchObject({ error: { code: -32700 } });
     expect((await host.ask("ping")).result).toEqual({});
   });
 
-  test("bytes that are not UTF-8 are not guessed at", async () => {
+  test("a line that is not UTF-8 is refused", async () => {
     const { host } = await openBridge();
     host.input.write(Buffer.from([0x22, 0xff, 0x22, 0x0a]));
     expect(await host.answer(null)).toMatchObject({ error: { code: -32700 } });
@@ -36,13 +36,13 @@ describe("lines", () => {
     ['{"id":{},"method":"ping"}', -32600],
     ['{"id":1e999,"method":"ping"}', -32600],
     ['{"id":1,"method":"ping","params":[1]}', -32602],
-  ])("%s is no request: %i", async (line, code) => {
+  ])("%s is not a request: %i", async (line, code) => {
     const { host } = await openBridge();
     host.input.write(`${line}\n`);
     expect((await host.line((one) => one.error !== undefined)).error?.code).toBe(code);
   });
 
-  test("a method that does not exist is answered with -32601 and the one that was meant", {
+  test("an unknown method is answered with -32601 and a suggestion", {
     meta: { id: "bridge/unknown-method-suggestion" },
   }, async () => {
     const { host } = await openBridge();
@@ -50,7 +50,7 @@ describe("lines", () => {
     expect(error).toMatchObject({ code: -32601, data: { hint: "Did you mean `session/prompt`?" } });
   });
 
-  test("a field that does not exist is refused by name, with the one that was meant", {
+  test("an unknown field is refused by name, with a suggestion", {
     meta: { id: "bridge/unknown-field-named" },
   }, async () => {
     const { host } = await openBridge();
@@ -59,7 +59,7 @@ describe("lines", () => {
     expect(error?.data).toMatchObject({ code: "invalid", hint: "Did you mean `title`?", retryable: false });
   });
 
-  test("a session is given its directory, and one that may not be chosen is refused", async () => {
+  test("a session gets its directory, and a forbidden one is refused", async () => {
     const { host, belay } = await openBridge();
     const cwd = realpathSync(process.cwd());
     const { result } = await host.ask("session/new", { cwd });
@@ -68,7 +68,7 @@ describe("lines", () => {
     expect(await belay.sessions()).toHaveLength(1);
   });
 
-  test("answers of the host, empty lines and a notification of an unknown method are passed over", async () => {
+  test("answers of the host, empty lines and unknown notifications are ignored", async () => {
     const { host } = await openBridge();
     host.input.write('{"jsonrpc":"2.0","id":5,"result":{}}\n\n  \n{"jsonrpc":"2.0","method":"no/such"}\n');
     await host.ask("ping");
@@ -87,7 +87,7 @@ describe("lines", () => {
     expect((await host.answer(1)).result).toMatchObject({ text: prompt });
   });
 
-  test("a line beyond the limit is told of once and passed over, however long it gets", {
+  test("a line beyond the limit is reported once and ignored, whatever its length", {
     meta: { id: "bridge/overlong-line-skipped" },
   }, async () => {
     const { host } = await openBridge();
@@ -101,7 +101,7 @@ describe("lines", () => {
 });
 
 describe("prompts", () => {
-  test("a prompt is told of when it is accepted, and answered when it has its outcome", async () => {
+  test("a prompt is notified when it is accepted, and answered with its outcome", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     host.send({ id: 7, method: "session/prompt", params: { sessionId, prompt: "go" } });
@@ -115,7 +115,7 @@ describe("prompts", () => {
     expect(result).toEqual({ runId: params?.runId, outcome: { kind: "completed" }, text: "there" });
   });
 
-  test("F12: whoever follows the session hears of the end before the answer, however slow that is", {
+  test("F12: a subscriber receives the end before the answer, however slow it reads", {
     meta: { id: "bridge/end-event-before-answer" },
   }, async () => {
     const end = new Gate();
@@ -149,7 +149,7 @@ describe("prompts", () => {
     expect(host.lines.at(-2)?.params).toMatchObject({ event: { type: "run.settled" } });
   });
 
-  test("whoever wants them hears deltas", async () => {
+  test("deltas are sent on request", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     await host.ask("session/subscribe", { sessionId, deltas: "with" });
@@ -184,7 +184,7 @@ describe("prompts", () => {
     expect(host.lines.some((line) => line.method === "run/accepted")).toBe(false);
   });
 
-  test("G2: a key that was used before gives the same run", async () => {
+  test("G2: a repeated key returns the same run", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     const params = { sessionId, prompt: "once", key: "k" };
@@ -196,7 +196,7 @@ describe("prompts", () => {
   });
 });
 
-describe("the rest of the desk", () => {
+describe("other methods", () => {
   test("the queue is listed, edited, moved, steered and withdrawn from", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
@@ -243,7 +243,7 @@ describe("the rest of the desk", () => {
     expect(result?.messages).toContainEqual(expect.objectContaining({ role: "user", text: "live" }));
   });
 
-  test("an approval is answered by the bytes that were shown", async () => {
+  test("an approval is bound to the displayed bytes", async () => {
     const { host, agent } = await openBridge();
     const sessionId = await host.newSession();
     await host.ask("session/subscribe", { sessionId });
@@ -261,7 +261,7 @@ describe("the rest of the desk", () => {
     expect((await host.answer(1)).result).toMatchObject({ outcome: { kind: "completed" } });
   });
 
-  test("subscribing again begins anew, and unsubscribing ends it", async () => {
+  test("a second subscription replaces the first, and unsubscribing ends it", async () => {
     const { host, belay } = await openBridge();
     const sessionId = await host.newSession();
     expect((await host.ask("session/subscribe", { sessionId })).result).toEqual({
@@ -279,7 +279,7 @@ describe("the rest of the desk", () => {
     expect(host.lines.filter((line) => line.method === "event")).toHaveLength(2);
   });
 
-  test("a position beyond the log, and a session that does not exist, cannot be followed", async () => {
+  test("a position beyond the log and an unknown session are refused", async () => {
     const { host } = await openBridge();
     const sessionId = await host.newSession();
     expect((await host.ask("session/subscribe", { sessionId, after: 2 })).error?.code).toBe(-32602);

@@ -1,10 +1,11 @@
-// The bridge: JSON lines between a host process and a control. Whoever starts Belay as a child speaks to it here.
+// The bridge: JSON lines between a host process, which started Belay as a child, and a control.
 //
 // Invariants
-// 1. A line is carried out in the tick in which it is read. Nothing that waits is ever before a cancel.
+// 1. A line is handled in the tick in which it is read. Nothing that waits delays a cancel.
 // 2. Every request gets one answer; a notification gets none.
-// 3. A host that does not read costs HELD_BYTES_MAX and a line, and is not read from beyond LINES_OPEN_MAX.
-// 4. A host that has gone is noticed at either end, and what it has begun is brought to an end, in bounded time.
+// 3. Backpressure: for a host that does not read, at most HELD_BYTES_MAX and one line are held, and beyond
+//    LINES_OPEN_MAX its input is paused.
+// 4. The loss of the host is noticed on either pipe, and its runs are ended in bounded time.
 import type { Readable, Writable } from "node:stream";
 import { ControlError, messageOf, toControlError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -32,28 +33,31 @@ import { rejectUnknown } from "./params.ts";
 import { Subscriptions } from "./subscriptions.ts";
 
 export interface BridgeOptions {
-  /** The bridge closes it at its end. */
+  /** Closed by the bridge when it ends. */
   readonly control: BelayControl;
   readonly input: Readable;
   readonly output: Writable;
   readonly clock: Clock;
   readonly audit?: Audit;
-  /** Of Belay, for `initialize`. */
+  /** Belay's version, for `initialize`. */
   readonly version?: string;
-  /** What becomes of the runs of a host that has gone. Default `cancel`: nobody is left to read what they say. */
+  /**
+   * What happens to the host's runs when it disappears. Default `cancel`, because no client is left to read their
+   * output.
+   */
   readonly onHangup?: CloseMode;
-  /** How the control is closed. Default its own `close()`. */
+  /** Closes the control. Default: its own `close()`. */
   readonly close?: (mode: CloseMode) => Promise<unknown>;
-  /** Something for the operator, on another way than the output. */
+  /** Reports a problem to the operator, on a channel other than the output. */
   readonly notice?: (text: string) => void;
 }
 
-/** Speaks with the host until it says `shutdown` or is gone. Resolves when all is brought to an end. */
+/** Serves the host until it requests `shutdown` or disappears. Resolves after a graceful shutdown. */
 export function runBridge(options: BridgeOptions): Promise<void> {
   return new Bridge(options).run();
 }
 
-const HUNG_UP = { kind: "policy", note: "The program that had started Belay is gone." } as const;
+const HUNG_UP = { kind: "policy", note: "The program that started Belay is gone." } as const;
 
 class Bridge {
   readonly #options: BridgeOptions;
@@ -66,7 +70,7 @@ class Bridge {
   #reading: Promise<unknown> = Promise.resolve();
   #closing: Promise<unknown> | undefined;
   #listening = true;
-  /** Lines that are being carried out, or whose answers wait for room. */
+  /** Lines that are being handled, or whose answers wait for room. */
   #open = 0;
   #lines = 0;
 
@@ -100,7 +104,7 @@ class Bridge {
     input.once("end", () => splitter.end());
     for (const ending of ["end", "error", "close"]) input.once(ending, hungUp);
     for (const ending of ["error", "close"]) {
-      // Not once: a pipe without a reader may say so more often, and an error nobody hears ends the program.
+      // Not `once`: a broken pipe may emit several errors, and an unhandled one ends the process.
       output.on(ending, () => {
         this.#outlet.close();
         this.#context.subscriptions.close();
@@ -130,12 +134,12 @@ class Bridge {
 
   #served(): void {
     this.#open -= 1;
-    // Not for what a slow host has not taken: it may not be reading, and still want something to be stopped.
+    // Not paused for output that a slow host has not read: it may still send a stop.
     if (this.#listening && this.#open < LINES_OPEN_MAX) this.#options.input.resume();
     if (this.#open === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Up to its first wait it happens in the tick of the line. It never rejects. */
+  /** Handles a request; synchronously up to its first await. Never rejects. */
   async #serve(request: Request): Promise<void> {
     const { id, params } = request;
     const method = METHODS.get(request.method);
@@ -173,7 +177,7 @@ class Bridge {
   async #reply({ id }: Request, reply: Reply): Promise<void> {
     if (reply.kind === "read") {
       if (id === undefined) return;
-      // The next one is read when this one is on its way: there is never more than one that may be large.
+      // The next answer is read after this one is sent, so at most one large answer is in memory.
       const turn = this.#reading.then(async () => {
         const line = lineOf(id, await reply.read());
         await this.#outlet.answer(() => line);
@@ -189,7 +193,7 @@ class Bridge {
     reply.afterwards?.();
   }
 
-  /** One record at most, the first that is said. */
+  /** Returns a function that records the first answer it is called with, and ignores later ones. */
   #recorder(sort: Method["sort"], action: string, params: Params) {
     this.#lines += 1;
     const { audit, clock } = this.#options;
@@ -226,7 +230,7 @@ class Bridge {
 
   async #end(how: "shutdown" | "hangup"): Promise<void> {
     if (how === "hangup") await this.#hangUp();
-    // Whoever still listens is told how everything ended.
+    // Open requests are still answered with their outcomes.
     if (this.#open > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
     this.#context.subscriptions.close();
     await this.#outlet.flushed();
@@ -236,13 +240,13 @@ class Bridge {
   async #hangUp(): Promise<void> {
     const { onHangup = "cancel" } = this.#options;
     const { live } = this.#context.prompts;
-    // A shutdown that was asked for goes on as it was asked for.
+    // A shutdown that the host requested continues as requested.
     if (this.#closing === undefined) this.#recorder("stop", "hangup", {})({ answer: onHangup });
     if (this.#closing === undefined && onHangup === "cancel") {
-      this.#notice(`The host is gone. Runs of it that are cancelled: ${live.length}.`);
+      this.#notice(`The host is gone. Cancelling its runs: ${live.length}.`);
       await Promise.allSettled(live.map((run) => run.cancel({ reason: HUNG_UP })));
     }
-    // What others have begun there is set down: it is not the host's.
+    // Runs of other clients are parked, because they are not the host's.
     await this.#shutDown("park").catch((error: unknown) => this.#notice(`Closing failed: ${messageOf(error)}`));
   }
 
@@ -251,7 +255,7 @@ class Bridge {
   }
 }
 
-/** What the operator should know of it. Hosts are told less. */
+/** The error with its cause, for the operator. Hosts get only the message. */
 function sayError(error: unknown): string {
   const { message, cause } = toControlError(error);
   return cause === undefined ? message : `${message} (${messageOf(cause)})`;

@@ -1,28 +1,28 @@
-// Every bound of the bridge, each with its reason.
+// Limits of the bridge, each with its reason.
 
-/** One line from the host: the largest prompt there is, and what JSON adds to it. */
+/** One line from the host: the largest possible prompt with its JSON overhead. */
 export const LINE_BYTES_MAX = 2 * 1024 * 1024;
 
-/** What was written and the host has not taken. With the line that comes on top of it, it stays below 1 MiB. */
+/** Bytes written that the host has not read. With one line on top it stays below 1 MiB. */
 export const HELD_BYTES_MAX = 512 * 1024;
 
-/** Requests without an answer. Prompts wait for their outcome, so they are refused beyond it; a cancel never is. */
+/** Requests without an answer. Prompts wait for their outcome, so beyond this they are refused; a cancel never is. */
 export const REQUESTS_OPEN_MAX = 1_024;
 
-/** Lines that are being carried out, cancels included. Beyond it no line is read until one has been answered. */
+/** Lines that are being handled, cancels included. Beyond this no line is read until one has been answered. */
 export const LINES_OPEN_MAX = 2_048;
 
-/** Sessions that are followed at once: each has one event in its hand. */
+/** Subscriptions at the same time: each holds one event. */
 export const SUBSCRIPTIONS_MAX = 256;
 
-/** What a run has said goes into one line; whoever wants more of it follows the session. */
+/** The text of a run in one answer; a host that needs more subscribes to the session. */
 export const TEXT_CHARS_MAX = 4 * 1024 * 1024;
 
-/** One answer is one line, and whole in memory while it is written. There is one of that size at a time. */
+/** One answer is one line, which is in memory as a whole while it is written. At most one is that large at a time. */
 export const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-/** How long the end may take after the host has gone: an orderly shutdown is bounded by 10 s, and comes first. */
+/** Time limit for the end after the host is gone: a graceful shutdown, bounded by 10 s, comes first. */
 export const HANGUP_MS = 12_000;
 
-/** An id is for matching answers, not for carrying things. */
+/** Length of a request id, which only matches answers to requests. */
 export const REQUEST_ID_CHARS_MAX = 256;

@@ -1,4 +1,4 @@
-// Lines as JSON-RPC 2.0 has them: what one from the host means, and how ours are written.
+// Encodes and decodes JSON-RPC 2.0 lines.
 import { type ControlCode, toControlError } from "../../core/errors.ts";
 import { isUnparsable, PARSED_LEVELS_MAX } from "../../core/json-depth.ts";
 import type { Json } from "../../core/model/prompt.ts";
@@ -9,7 +9,7 @@ export type RequestId = string | number;
 
 export type Params = Readonly<Record<string, Json | undefined>>;
 
-/** Without an `id` it is a notification: it is carried out, and nothing is answered. */
+/** Without an `id` it is a notification, which is handled but not answered. */
 export interface Request {
   readonly id: RequestId | undefined;
   readonly method: string;
@@ -24,7 +24,7 @@ export interface RpcError {
 
 export type Decoded =
   | { readonly kind: "request"; readonly request: Request }
-  /** An empty line, or an answer: we ask the host nothing, so it answers nobody. */
+  /** An empty line, or an answer, which is ignored because the bridge sends no requests. */
   | { readonly kind: "nothing" }
   | { readonly kind: "faulty"; readonly id: RequestId | null; readonly error: RpcError };
 
@@ -33,8 +33,8 @@ const NO_REQUEST = -32600;
 const NO_METHOD = -32601;
 
 /**
- * A number for each code, for life. Where JSON-RPC has a number of its own, it is that one; `not_found` is the number
- * that hosts of other agents know for a session that does not exist.
+ * The JSON-RPC number of each error code; these never change. A code with a counterpart in JSON-RPC uses that number.
+ * `not_found` uses the number that hosts of other agents know for a missing session.
  */
 export const RPC_CODE: Readonly<Record<ControlCode, number>> = {
   invalid: -32602,
@@ -68,31 +68,32 @@ export function decode(bytes: Uint8Array): Decoded {
     if (isUnparsable(line)) return faulty(null, NO_REQUEST, `A line has at most ${PARSED_LEVELS_MAX} levels.`);
     read = JSON.parse(line) as Json;
   } catch {
-    return faulty(null, NOT_JSON, "The line is not JSON in UTF-8. One object, one line.");
+    return faulty(null, NOT_JSON, "A line must be one JSON object in UTF-8.");
   }
-  if (typeof read !== "object" || read === null) return faulty(null, NO_REQUEST, "A request is an object.");
-  if (Array.isArray(read)) return faulty(null, NO_REQUEST, "Requests come one to a line, not as a list.");
+  if (typeof read !== "object" || read === null) return faulty(null, NO_REQUEST, "A request must be an object.");
+  if (Array.isArray(read)) return faulty(null, NO_REQUEST, "Requests must be sent one to a line, not as a list.");
   return requestOf(read as Params);
 }
 
 export const tooLong = (bytesMax: number): Decoded =>
-  faulty(null, NO_REQUEST, `The line is longer than ${bytesMax} bytes, and was passed over.`);
+  faulty(null, NO_REQUEST, `The line is longer than ${bytesMax} bytes, and was ignored.`);
 
 function requestOf({ jsonrpc, id, method, params, ...rest }: Params): Decoded {
   const known = isId(id) ? id : null;
   if (method === undefined && ("result" in rest || "error" in rest)) return { kind: "nothing" };
-  if (jsonrpc !== undefined && jsonrpc !== "2.0") return faulty(known, NO_REQUEST, '`jsonrpc` is "2.0".');
+  if (jsonrpc !== undefined && jsonrpc !== "2.0") return faulty(known, NO_REQUEST, '`jsonrpc` must be "2.0".');
   if (id !== undefined && known === null) {
     return faulty(
       null,
       NO_REQUEST,
-      `An \`id\` is a number, or a string of at most ${REQUEST_ID_CHARS_MAX} characters.`,
+      `An \`id\` must be a number, or a string of at most ${REQUEST_ID_CHARS_MAX} characters.`,
     );
   }
-  if (typeof method !== "string") return faulty(known, NO_REQUEST, "A request has a `method`, which is a string.");
+  if (typeof method !== "string")
+    return faulty(known, NO_REQUEST, "A request must have a `method`, which is a string.");
   const given = params ?? {};
   if (typeof given !== "object" || Array.isArray(given)) {
-    return faulty(known, RPC_CODE.invalid, "`params` is an object: parameters have names here.");
+    return faulty(known, RPC_CODE.invalid, "`params` must be an object with named parameters.");
   }
   return { kind: "request", request: { id: isId(id) ? id : undefined, method, params: given as Params } };
 }
@@ -111,7 +112,7 @@ export function rpcError(thrown: unknown): RpcError {
 
 export function unknownMethod(method: string, known: Iterable<string>): RpcError {
   const meant = suggest(method, known);
-  const hint = meant === undefined ? "`initialize` answers with a list of all methods." : `Did you mean \`${meant}\`?`;
+  const hint = meant === undefined ? "`initialize` returns a list of all methods." : `Did you mean \`${meant}\`?`;
   const message = `There is no method \`${method.slice(0, 80)}\`. ${hint}`;
   return { code: NO_METHOD, message, data: { code: "invalid", hint, retryable: false } };
 }

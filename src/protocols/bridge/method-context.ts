@@ -1,4 +1,4 @@
-// What the methods of the bridge work with, and what they hand back. Types only.
+// The context and result types of the bridge's methods. Types only.
 import type { BelayControl } from "../../ports/control.ts";
 import type { Params, RequestId } from "./message.ts";
 import type { OwnPrompts } from "./own-prompts.ts";
@@ -11,17 +11,20 @@ export interface MethodContext {
   readonly prompts: OwnPrompts;
   readonly subscriptions: Subscriptions;
   readonly version: string;
-  /** A notification to the host, in order with the answers. */
+  /** Sends a notification to the host, in order with the answers. */
   tell(method: string, params: unknown): Promise<void>;
-  /** Ends the bridge, once what is asked by now is answered. */
+  /** Shuts the bridge down after all open requests are answered. */
   shutDown(mode: CloseMode): Promise<unknown>;
 }
 
 export interface MethodRequest {
-  /** Undefined: a notification. Nobody waits for an answer. */
+  /** Undefined for a notification, which gets no answer. */
   readonly id: RequestId | undefined;
   readonly params: Params;
-  /** Leaves the record now, for what is answered much later. Said once; without it, the answer is what is recorded. */
+  /**
+   * Writes the audit record now, for a request that is answered much later. Only the first call counts; without it the
+   * answer is recorded.
+   */
   noted(answer: string, target: string): void;
 }
 
@@ -29,19 +32,19 @@ export type Reply =
   | {
       readonly kind: "now";
       readonly result: unknown;
-      /** Done once the answer is on its way. */
+      /** Called once the answer is sent. */
       readonly afterwards?: () => void;
     }
-  /** Read when its turn has come. It may be large, so there is one at a time. */
+  /** Read when its turn comes: answers may be large, so only one is in memory at a time. */
   | { readonly kind: "read"; readonly read: () => Promise<unknown> };
 
 export interface Method {
   readonly fields: readonly string[];
   /**
-   * `look`: changes nothing. `change`: leaves a record. Both are refused while the bridge ends or has too much to do.
-   * `stop`: leaves a record, and is never refused, neither for that nor for a field it does not know.
+   * `look`: changes nothing. `change`: leaves an audit record. Both are refused during shutdown and under overload.
+   * `stop`: leaves an audit record, and is never refused, neither for overload nor for an unknown field.
    */
   readonly sort: "look" | "change" | "stop";
-  /** Called in the tick in which the line was read: what it asks of the control it asks before it waits. */
+  /** Called in the tick in which the line was read. Requests to the control are made before the first await. */
   handle(context: MethodContext, asked: MethodRequest): Promise<Reply>;
 }

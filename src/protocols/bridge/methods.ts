@@ -1,5 +1,5 @@
-// What a host can ask, by name. Each method asks the control in the tick in which its line was read: the order of lines
-// is the order of registration.
+// The bridge's methods by name. Each makes its request to the control in the tick in which its line was read, so the
+// order of lines is the order of registration.
 import type { QueueReceipt } from "../../core/model/command.ts";
 import { isRunId } from "../../core/model/ids.ts";
 import type { AnswerReceipt } from "../../core/model/question.ts";
@@ -19,10 +19,10 @@ import {
 import { promptMethod } from "./prompt-method.ts";
 import { STOP_METHODS } from "./stop-methods.ts";
 
-/** Of this page. It is raised when something a host relies on changes its meaning. */
+/** The version of this protocol. It is raised when something that a host relies on changes its meaning. */
 const PROTOCOL = 1;
 
-/** What the bridge says without being asked. */
+/** Notifications that the bridge sends. */
 const NOTIFICATIONS = ["run/accepted", "event", "subscription/ended"] as const;
 
 const now = (result: unknown): Reply => ({ kind: "now", result });
@@ -144,7 +144,7 @@ const keyOf = (params: Params) => defined({ key: optionalText(params, "key") });
 function placeOf({ to }: Params) {
   if (to === "front" || to === "back") return to;
   if (isObject(to) && typeof to.before === "string" && isRunId(to.before)) return { before: to.before };
-  throw invalid('`to` is "front", "back" or { before: runId }.');
+  throw invalid('`to` must be "front", "back" or { before: runId }.');
 }
 
 const QUESTION_METHODS = {
@@ -155,7 +155,7 @@ const QUESTION_METHODS = {
   },
 } as const satisfies Record<string, Method>;
 
-/** Fields that are none of the chosen kind's are refused by whoever answers, except those that would be passed over. */
+/** Rejects fields that another kind would silently ignore; the control checks the rest. */
 function reply(questions: MethodContext["control"]["questions"], params: Params): Promise<AnswerReceipt> {
   const id = text(params, "questionId");
   const { value } = params;
@@ -163,7 +163,7 @@ function reply(questions: MethodContext["control"]["questions"], params: Params)
   const said = defined({ note: optionalText(params, "note"), digest: optionalText(params, "digest") });
   const remember = defined({ remember: optionalChoice(params, "remember", ["session"]) });
   const kind = optionalChoice(params, "kind", ["allowed", "denied", "answered"]);
-  if (kind === undefined) throw invalid('`kind` is one of "allowed", "denied", "answered".');
+  if (kind === undefined) throw invalid('`kind` must be one of "allowed", "denied", "answered".');
   if (kind !== "answered" && value !== undefined) throw invalid("`value` is for `answered`.");
   if (kind !== "allowed" && remember.remember !== undefined) throw invalid("`remember` is for `allowed`.");
   if (kind === "allowed") return questions.allow(id, { ...by, ...said, ...remember });

@@ -1,13 +1,13 @@
-// The way out: lines to a host that may be slow, or not read at all.
+// The outgoing queue: lines to a host that may be slow, or not read at all.
 //
 // Invariants
-// 1. What was written and not taken is at most HELD_BYTES_MAX and one line. Nothing else is made into a line before.
-// 2. Answers go before events: whoever asked is not kept waiting by what only goes by.
-// 3. Once closed it takes everything and writes nothing. Nobody waits for a host that has gone.
+// 1. At most HELD_BYTES_MAX and one line are written and unread. Further lines are not built before there is room.
+// 2. Answers are sent before events, so a request is not delayed by a stream.
+// 3. After `close` every line is accepted and dropped, so nothing waits for a host that is gone.
 import type { Writable } from "node:stream";
 import { HELD_BYTES_MAX } from "./limits.ts";
 
-/** Made when there is room for it. Undefined: it is not wanted any more. */
+/** Builds a line when there is room for it. Undefined: it is no longer needed. */
 export type MakeLine = () => string | undefined;
 
 interface Waiting {
@@ -27,17 +27,17 @@ export class Outlet {
     this.#output = output;
   }
 
-  /** Resolves when the line is on its way. */
+  /** Queues an answer. Resolves when the line is written. */
   answer(make: MakeLine): Promise<void> {
     return this.#wait(this.#answers, make);
   }
 
-  /** The same for what is only told. Whoever reads it from a log reads on when this resolves. */
+  /** Queues an event. A reader of a log reads on when this resolves. */
   tell(make: MakeLine): Promise<void> {
     return this.#wait(this.#events, make);
   }
 
-  /** Resolves when the host has taken everything there is, or never will. */
+  /** Resolves when the host has read everything, or the outlet is closed. */
   flushed(): Promise<void> {
     if (this.#closed || (this.#held === 0 && this.#answers.length + this.#events.length === 0)) {
       return Promise.resolve();

@@ -1,4 +1,4 @@
-// Parameters of a request, field by field. What is wrong is said with the name of the field.
+// Checks of request parameters. Errors name the field.
 import { ControlError } from "../../core/errors.ts";
 import type { Json, Prompt } from "../../core/model/prompt.ts";
 import { suggest } from "../../core/suggest.ts";
@@ -7,7 +7,7 @@ import type { Params } from "./message.ts";
 export const invalid = (message: string, hint?: string): ControlError =>
   new ControlError("invalid", message, hint === undefined ? {} : { hint });
 
-/** A field nobody reads is a misspelt one: what it was to do would silently not happen. */
+/** Rejects unknown fields: a misspelled field would silently have no effect. */
 export function rejectUnknown(params: Params, known: readonly string[], method: string): void {
   for (const name of Object.keys(params)) {
     if (known.includes(name)) continue;
@@ -25,11 +25,11 @@ export function text(params: Params, name: string): string {
 
 export function optionalText(params: Params, name: string): string | undefined {
   const given = params[name] ?? undefined;
-  if (given !== undefined && typeof given !== "string") throw invalid(`\`${name}\` is a string.`);
+  if (given !== undefined && typeof given !== "string") throw invalid(`\`${name}\` must be a string.`);
   return given;
 }
 
-/** The first of several names that is given and not empty. */
+/** The first of several fields that is present and not empty. */
 export function textOfOne(params: Params, names: readonly string[]): string {
   const name = names.find((one) => (params[one] ?? "") !== "");
   if (name === undefined) throw invalid(`\`${names[0]}\` is missing.`);
@@ -40,7 +40,7 @@ export function optionalWhole(params: Params, name: string, max: number): number
   const given = params[name] ?? undefined;
   if (given === undefined) return undefined;
   if (typeof given !== "number" || !Number.isInteger(given) || given < 0 || given > max) {
-    throw invalid(`\`${name}\` is a whole number from 0 to ${max}.`);
+    throw invalid(`\`${name}\` must be a whole number from 0 to ${max}.`);
   }
   return given;
 }
@@ -53,7 +53,7 @@ export function optionalChoice<const C extends string>(
   const given = params[name] ?? undefined;
   if (given === undefined) return undefined;
   const chosen = choices.find((one) => one === given);
-  if (chosen === undefined) throw invalid(`\`${name}\` is one of ${choices.map((one) => `"${one}"`).join(", ")}.`);
+  if (chosen === undefined) throw invalid(`\`${name}\` must be one of ${choices.map((one) => `"${one}"`).join(", ")}.`);
   return chosen;
 }
 
@@ -61,7 +61,7 @@ export function promptOf(params: Params): string | Prompt {
   const given = params.prompt ?? undefined;
   if (typeof given === "string") return given;
   if (!isObject(given) || typeof given.text !== "string") {
-    throw invalid("`prompt` is a string, or an object with `text`.");
+    throw invalid("`prompt` must be a string, or an object with `text`.");
   }
   const { text: said, data, ...rest } = given;
   rejectUnknown(rest, ["text", "data"], "A prompt");
@@ -73,12 +73,12 @@ export type Reason = string | { readonly kind: "user" | "policy"; readonly note?
 export function optionalReason(params: Params): Reason | undefined {
   const given = params.reason ?? undefined;
   if (given === undefined || typeof given === "string") return given;
-  if (!isObject(given)) throw invalid("`reason` is a string, or an object with `kind`.");
+  if (!isObject(given)) throw invalid("`reason` must be a string, or an object with `kind`.");
   const kind = optionalChoice(given, "kind", ["user", "policy"]) ?? "user";
   return { kind, ...defined({ note: optionalText(given, "note"), by: optionalText(given, "by") }) };
 }
 
-/** Without the fields that were not given: an option that is undefined is not the same as none. */
+/** Drops undefined fields, because an undefined option differs from an absent one. */
 export function defined<F extends Readonly<Record<string, unknown>>>(fields: F): Defined<F> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<F>;
 }

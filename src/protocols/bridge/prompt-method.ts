@@ -1,4 +1,4 @@
-// A prompt from the host: registered when its line is read, told of when it is durable, answered when it has ended.
+// `session/prompt`: registered when its line is read, notified when it is durable, answered when the run has ended.
 
 import type { Outcome } from "../../core/model/cancel.ts";
 import type { RunControl } from "../../ports/control.ts";
@@ -36,15 +36,15 @@ async function tellAccepted(context: MethodContext, asked: MethodRequest, run: R
   return runId;
 }
 
-/** Whoever follows the session hears of the end before the answer, and nothing of this run after it. */
+/** A subscriber receives the run's end before the answer, and nothing of the run after it. */
 async function allTold(context: MethodContext, run: RunControl): Promise<void> {
   const settledAt = (await run.row().catch(() => undefined))?.settledAt;
   if (settledAt !== undefined) await context.subscriptions.told(run.sessionId, settledAt);
 }
 
-/** The outcome is what was waited for. If what was said cannot be read any more, it is answered without. */
+/** The text of the run. If it cannot be read any more, the outcome is answered without it. */
 async function said(run: RunControl, outcome: Outcome): Promise<object> {
-  // A steer has said nothing of its own.
+  // A steer adds no text: the text is the live run's.
   if (outcome.kind === "completed" && outcome.into !== undefined) return { text: "" };
   try {
     const whole = await run.text();

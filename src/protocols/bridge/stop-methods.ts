@@ -1,4 +1,5 @@
-// The stop buttons of a host: session, run, call, process, question. A stop is never refused for what it does not need.
+// The stop methods: session, run, call, process, question. A stop is never refused because of a parameter that it does
+// not need.
 
 import { CALL_WAIT_MS } from "../../core/limits.ts";
 import type { CancelReceipt, SessionReceipt } from "../../core/model/cancel.ts";
@@ -9,7 +10,7 @@ import type { Params } from "./message.ts";
 import type { Method, MethodContext, MethodRequest, Reply } from "./method-context.ts";
 import { defined, invalid, optionalChoice, optionalText, text, textOfOne } from "./params.ts";
 
-/** Other agents' hosts have other names for it. */
+/** Names that hosts of other agents use for the parameter. */
 const CALL_NAMES = ["toolCallId", "tool_call_id", "callId", "call_id"] as const;
 
 const now = (result: unknown): Reply => ({ kind: "now", result });
@@ -35,7 +36,7 @@ export const STOP_METHODS = {
       const given = textOfOne(params, CALL_NAMES);
       const remind = params.injectReminder !== false;
       const timeoutMs = readableWait(params.timeoutMs) ?? CALL_WAIT_MS;
-      // A notification is answered by nobody, so nobody waits for it either.
+      // A notification gets no answer, so it does not wait either.
       const waitMs = id === undefined ? 0 : timeoutMs;
       return now(await cancelCall(session, { given, reason: readableReason(params.reason), remind, waitMs }));
     },
@@ -62,8 +63,8 @@ export const STOP_METHODS = {
 } as const satisfies Record<string, Method>;
 
 /**
- * By the id of the run; by that of the request that prompted it, which the host knows before the run has an id; or by
- * the key it gave the prompt.
+ * Cancels a run by its id, by the id of the request that prompted it, which the host knows before the run has an id,
+ * or by the key of the prompt.
  */
 async function cancelRun({ control, prompts }: MethodContext, asked: MethodRequest): Promise<unknown> {
   const { params } = asked;
@@ -80,10 +81,10 @@ async function cancelRun({ control, prompts }: MethodContext, asked: MethodReque
 
 const UNKNOWN: CancelReceipt = { kind: "unknown" };
 
-/** A method for runs stops runs: an id of something else is a mistake, and stops nothing. */
+/** Checks the kind of an id: an id of another kind is a mistake, and stops nothing. */
 function prefixed(params: Params, name: string, prefix: string): string {
   const id = text(params, name);
-  if (!id.startsWith(prefix)) throw invalid(`\`${name}\` begins with "${prefix}".`);
+  if (!id.startsWith(prefix)) throw invalid(`\`${name}\` must begin with "${prefix}".`);
   return id;
 }
 
@@ -96,7 +97,7 @@ const optionsOf = ({ params }: MethodRequest) =>
 
 type SessionStatus = "cancelled" | "already_cancelled" | "idle" | "not_found";
 
-/** Whether this request has stopped anything that was not being stopped before. */
+/** Whether this request stopped anything that was not being stopped already. */
 export function sessionStatus(receipt: SessionReceipt): SessionStatus {
   switch (receipt.kind) {
     case "idle":

@@ -1,8 +1,8 @@
-// The sessions a host follows. Each is read from its log as fast as the host takes lines, and no faster.
+// The sessions that a host follows. Each is read from its log as fast as the host reads lines.
 //
 // Invariants
-// 1. Events are not kept for a host that does not read: one is in hand, the rest stays in the log.
-// 2. A session is followed once. Subscribing again begins anew, from where it is asked to.
+// 1. Events are not buffered for a host that does not read: one is held, the rest stays in the log.
+// 2. A session is followed once. A second subscription replaces the first, from its own position.
 
 import { ControlError, messageOf } from "../../core/errors.ts";
 import type { Delta, Gap } from "../../core/model/delta.ts";
@@ -19,8 +19,8 @@ export interface SubscribeOptions {
   readonly deltas: "with" | "without";
 }
 
-/** A reason of our own: without one, each abort makes an error with a stack, for nobody. */
-const OVER = { name: "Over", message: "Nobody follows any more." } as const;
+/** An explicit reason: by default each abort creates an error with a stack. */
+const OVER = { name: "Over", message: "The subscription has ended." } as const;
 
 export class Subscriptions {
   readonly #outlet: Outlet;
@@ -30,7 +30,7 @@ export class Subscriptions {
     this.#outlet = outlet;
   }
 
-  /** Takes the place at once, so that what follows in the next line finds it. The answer begins it. */
+  /** Registers the subscription synchronously, so that the next line finds it. Call the result to start it. */
   async add(session: SessionControl, options: SubscribeOptions): Promise<() => void> {
     if (!this.#open.has(session.id) && this.#open.size >= SUBSCRIPTIONS_MAX) {
       throw new ControlError("overloaded", `${SUBSCRIPTIONS_MAX} sessions are followed already.`, {
@@ -57,7 +57,7 @@ export class Subscriptions {
     return true;
   }
 
-  /** Resolves when the host was told everything up to a position, if it follows that session. */
+  /** Resolves when the host has received everything up to a position, if it follows the session. */
   async told(id: SessionId, seq: Seq): Promise<void> {
     await this.#open.get(id)?.reached(seq);
   }
@@ -122,7 +122,7 @@ class Subscription {
   }
 }
 
-/** Where in the log this stands. Deltas stand nowhere. */
+/** The event's position in the log. Deltas have none. */
 function positionOf(event: Recorded | Delta | Gap): Seq | undefined {
   if ("seq" in event) return event.seq;
   return event.type === "gap" ? event.to : undefined;
