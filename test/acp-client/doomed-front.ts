@@ -1,4 +1,4 @@
-// A Belay over a foreign agent, that will be killed in the middle of a prompt. Says when the prompt is under way.
+// A Belay with an external agent that is killed during a prompt. Prints a line when the prompt has begun.
 import { externalAgentFixture, said } from "./external-agent-fixture.ts";
 
 const [dir = "", memory = "", mark = ""] = process.argv.slice(2);

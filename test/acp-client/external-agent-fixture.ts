@@ -1,4 +1,4 @@
-// A Belay whose agent is somebody else's program.
+// A Belay whose agent is an external program.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface ExternalAgentFixture extends AsyncDisposable {
   readonly belay: Belay;
   readonly session: Session;
   readonly dir: string;
-  /** What ended after it had been given up. */
+  /** Work that ended after it had been abandoned. */
   readonly late: readonly Notice[];
 }
 
@@ -35,7 +35,7 @@ export interface FixtureOptions {
   readonly skills?: Skills;
   readonly agent?: Partial<ExternalAgentOptions>;
   readonly belay?: Partial<BelayOptions>;
-  /** Kept for the next life; whoever gives one removes it. */
+  /** Kept across restarts; the test that passes one removes it. */
   readonly dir?: string;
 }
 
@@ -61,13 +61,13 @@ export async function externalAgentFixture(options: FixtureOptions = {}): Promis
   };
 }
 
-/** What a run says, and how it ends. */
+/** The text and outcome of a run. */
 export async function done(run: Run): Promise<{ readonly text: string; readonly outcome: object }> {
   const outcome = await run.outcome;
   return { text: await run.text(), outcome };
 }
 
-/** Resolves when the run has said this. */
+/** Resolves when the run's text contains this. */
 export async function said(run: Run, text: string): Promise<void> {
   let all = "";
   for await (const event of run) {
@@ -75,10 +75,10 @@ export async function said(run: Run, text: string): Promise<void> {
     if (event.type === "turn.extended") all += event.text;
     if (all.includes(text)) return;
   }
-  throw new Error(`It ended without saying ${text}: ${all}`);
+  throw new Error(`The run ended without the text ${text}: ${all}`);
 }
 
-/** The facts of a kind, once nothing goes on. */
+/** The events of one type, once the session is idle. */
 export async function facts<T extends Recorded["type"]>(
   session: Session,
   type: T,
@@ -91,17 +91,17 @@ export async function flaws(session: Session): Promise<readonly unknown[]> {
   return verify(await logOf(session));
 }
 
-/** The next question that waits for people. */
+/** The next open question. */
 export async function asked(session: Session): Promise<Question> {
   for await (const _ of session.events()) {
     const [question] = await session.questions();
     if (question !== undefined) return question;
   }
-  throw new Error("Nobody asks anything.");
+  throw new Error("There is no question.");
 }
 
 /** Resolves with the call of this name, once it is recorded. */
 export async function called(run: Run, name: string): Promise<CallId> {
   for await (const event of run) if (event.type === "call.requested" && event.name === name) return event.callId;
-  throw new Error(`It ended without a call of ${name}.`);
+  throw new Error(`The run ended without a call of ${name}.`);
 }

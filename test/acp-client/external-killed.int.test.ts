@@ -1,4 +1,4 @@
-// Belay itself ends in the middle of a foreign agent's prompt: killed, or in order.
+// Belay itself ends during a prompt of an external agent: killed, or gracefully.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -25,18 +25,18 @@ test("G20, G25: after kill -9 the prompt is lost and not sent again, its tree is
   await markedAtLeast(id, 2);
   front.kill("SIGKILL");
   await once(front, "exit");
-  const house = await externalAgentFixture({ dir, skills: { memory, restores: "load" } });
+  const fixture = await externalAgentFixture({ dir, skills: { memory, restores: "load" } });
   expect(marked(id)).toEqual([]);
-  const [, cut, next] = (await house.session.runs()).toReversed();
-  expect(await (await house.belay.run(cut?.id ?? "")).outcome).toEqual({ kind: "lost" });
-  // The one behind it runs, and the agent has its own memory: it was asked once.
-  const { text } = await done(await house.belay.run(next?.id ?? ""));
+  const [, cut, next] = (await fixture.session.runs()).toReversed();
+  expect(await (await fixture.belay.run(cut?.id ?? "")).outcome).toEqual({ kind: "lost" });
+  // The next prompt runs, and the agent has its own memory: it was sent once.
+  const { text } = await done(await fixture.belay.run(next?.id ?? ""));
   expect(text).toBe(`I remember: echo first | deaf ${id}`);
-  expect(await flaws(house.session)).toEqual([]);
-  await house[Symbol.asyncDispose]();
+  expect(await flaws(fixture.session)).toEqual([]);
+  await fixture[Symbol.asyncDispose]();
 });
 
-test("G25: set down by a shutdown in order, the agent is told to go on, and not simply asked again", async () => {
+test("G25: after a graceful shutdown the agent gets a request to continue, instead of the same prompt", async () => {
   const skills = { memory, restores: "load" } as const;
   const file = join(dir, "go");
   const first = await externalAgentFixture({ dir, skills });
@@ -48,7 +48,7 @@ test("G25: set down by a shutdown in order, the agent is told to go on, and not 
   const taken = await second.belay.run(run.id);
   expect(await taken.outcome).toEqual({ kind: "completed" });
   const { text } = await done(second.session.prompt("recall"));
-  expect(text).toContain("You had begun to work on what follows when the program around you was shut down.");
+  expect(text).toContain("You had begun to work on the following prompt when the program around you was shut down.");
   expect(await facts(second.session, "run.recovered")).toHaveLength(1);
   expect(await flaws(second.session)).toEqual([]);
   await second[Symbol.asyncDispose]();

@@ -1,5 +1,5 @@
-// An agent of somebody else's, as a real program that speaks ACP on its pipes. What it can do is in its arguments, what
-// it does in the prompt: one word, and perhaps another one behind it.
+// An external agent as a real program that speaks ACP on its pipes. Its arguments define its capabilities, and the
+// prompt its actions: one word, and optionally a second one.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,16 +7,16 @@ import { Readable, Writable } from "node:stream";
 import { type AgentContext, agent, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
 
 export interface Skills {
-  /** Where it keeps its sessions. Without it, it cannot take one up again. */
+  /** Where it stores its sessions. Without it, it cannot restore one. */
   readonly memory?: string;
   readonly restores?: "load" | "resume";
   readonly steers?: boolean | "refuses";
-  /** What it takes besides programs on its own machine. */
+  /** The MCP server kinds it supports besides stdio. */
   readonly takes?: "everything";
   readonly cancelsCalls?: boolean;
   /** Has modes, models and options. */
   readonly menus?: boolean;
-  /** Something it does before, or instead of, everything else. */
+  /** An action before, or instead of, everything else. */
   readonly first?: "garbage" | "silence" | "exit" | "huge" | "version" | "login";
 }
 
@@ -82,7 +82,7 @@ const permissionOptions = [
   { optionId: "no", name: "Reject", kind: "reject_once" },
 ];
 
-/** What people answer, as the protocol tells it. */
+/** The answer to a permission request. */
 async function leave(work: Work, toolCall: object): Promise<string> {
   const params = { sessionId: work.id, toolCall, options: permissionOptions };
   const { outcome } = await work.client.request<{ outcome: { outcome: string; optionId?: string } }>(
@@ -92,7 +92,10 @@ async function leave(work: Work, toolCall: object): Promise<string> {
   return outcome.optionId ?? outcome.outcome;
 }
 
-/** Commands in every shape that escapes a careless stop. Each process of them sleeps for the mark. */
+/**
+ * Commands in every form that escapes a careless stop. Each of their processes sleeps with the mark in its command
+ * line.
+ */
 export const SHAPES: Readonly<Record<string, (mark: string) => string>> = {
   plain: (mark) => `sleep ${mark} & sleep ${mark} & wait`,
   setsid: (mark) => `setsid sleep ${mark} & exec sleep ${mark}`,
@@ -106,7 +109,7 @@ function startCommand(shape: string, mark: string): void {
 }
 
 const DEEDS: Readonly<Record<string, Deed>> = {
-  /** Polite, but leaky: it answers a cancel, and leaves its command running. */
+  /** Answers a cancel, but leaves its command running. */
   async leak(work, rest) {
     const [mark = "", ...shape] = rest.split(" ");
     const call = { toolCallId: `l${mark}`, title: "Run it", kind: "execute", rawInput: { command: "it" } };
@@ -116,14 +119,14 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.session.cancel.promise;
     return "cancelled";
   },
-  /** Leaves its command running, and ends. */
+  /** Leaves its command running, and ends its turn. */
   async leave(work, rest) {
     const [mark = "", ...shape] = rest.split(" ");
     startCommand(shape.join(" "), mark);
     await work.say("left");
     return undefined;
   },
-  /** Like `leak`, and afterwards it is of no use: it has lost a server that it needs. */
+  /** Like `leak`, and afterwards it does not answer, because it has lost a server that it needs. */
   async broken(work, rest) {
     startCommand("plain", rest);
     await work.say("up");
@@ -133,7 +136,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     });
     return "cancelled";
   },
-  /** Announces a call and never moves it on, although its command runs. */
+  /** Announces a call and never updates its status, although its command runs. */
   async announce(work, mark) {
     const status = mark.startsWith("9") ? { status: "pending" } : {};
     const call = { toolCallId: "a1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
@@ -142,7 +145,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.session.cancel.promise;
     return "cancelled";
   },
-  /** Runs a command that can be ended alone, and goes on. */
+  /** Runs a command that can be ended alone, and continues. */
   async command(work, mark) {
     const call = { toolCallId: "k1", title: "Run it", kind: "execute", rawInput: { command: "it" } };
     await work.update({ sessionUpdate: "tool_call", status: "in_progress", ...call });
@@ -152,7 +155,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.say("went on without it");
     return undefined;
   },
-  /** Two commands at once: it cannot be told whose is whose. */
+  /** Runs two commands at once, whose processes cannot be told apart. */
   async commands(work, mark) {
     for (const toolCallId of ["m1", "m2"]) {
       const call = { toolCallId, title: toolCallId, kind: "execute", rawInput: { command: "it" } };
@@ -163,7 +166,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.session.cancel.promise;
     return "cancelled";
   },
-  /** Everything that Belay does not record. */
+  /** Sends every kind of update that Belay does not record. */
   async extras(work) {
     const entries = [{ content: "Look", priority: "high", status: "pending" }];
     await work.update({ sessionUpdate: "plan", entries });
@@ -183,12 +186,12 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.say("done");
     return undefined;
   },
-  /** Tells what it was set to. */
+  /** Reports its settings. */
   async settings(work) {
     await work.say(JSON.stringify(settings));
     return undefined;
   },
-  /** Text and calls in turns, without a pause. */
+  /** Sends text and calls alternately, without a pause. */
   async order(work) {
     for (let index = 1; index <= 10; index += 1) {
       const status = index % 2 === 0 ? "in_progress" : "pending";
@@ -199,7 +202,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     await work.say("end");
     return undefined;
   },
-  /** Answers a cancel once it has received SIGTERM: at the edge of its grace. */
+  /** Answers a cancel only when it has received SIGTERM: at the end of its grace period. */
   async edge(work) {
     await work.say("waiting");
     await new Promise((resolve) => process.once("SIGTERM", resolve));
@@ -268,7 +271,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     return undefined;
   },
   async twice(work) {
-    // Leave to begin, and, once that is given, leave for more.
+    // A permission request to begin and, once granted, a second one.
     await leave(work, { toolCallId: "p2", title: "Deploy" });
     await work.call("p2", { status: "in_progress" });
     const answer = await leave(work, { toolCallId: "p2", title: "Deploy" });
@@ -284,7 +287,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
     return "cancelled";
   },
   async deaf(work, mark) {
-    // A tree as bad as they come, and no ear for a cancel. It hears `$/cancel_request` no better.
+    // The worst process tree, and an agent that ignores `session/cancel` and `$/cancel_request`.
     const daemon = `setsid sh -c 'trap "" TERM; exec sleep ${mark}'`;
     const script = `${daemon} & trap "" TERM; sleep ${mark} & wait; sleep ${mark}`;
     spawn("sh", ["-c", script], { stdio: "ignore", detached: true });
@@ -411,7 +414,7 @@ const app = agent({ name: "foreign" })
     const text = textOf(params.prompt as never);
     session.said.push(text);
     if (skills.memory !== undefined) writeFileSync(fileOf(params.sessionId), JSON.stringify(session.said));
-    // The last line is what is asked; what stands before it was told besides.
+    // The last line is the request; the lines before it are history.
     const [word = "", ...rest] = (text.split("\n").at(-1) ?? "").split(" ");
     const work = new Work(params.sessionId, session, client, signal);
     const reason = await (DEEDS[word] ?? DEEDS.echo)?.(work, rest.join(" "));
@@ -441,6 +444,6 @@ if (skills.first === "exit") {
 }
 if (skills.first === "garbage") process.stdout.write("Welcome to Foreign 1.0!\n[1,2]\n{}\n");
 if (skills.first === "huge") process.stdout.write("x".repeat(40 * 1024 * 1024));
-// Whoever holds our input has gone: then there is nothing left to do.
+// Exits when its input is closed.
 process.stdin.on("end", () => process.exit(0));
 app.connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as never));

@@ -1,5 +1,5 @@
-// The ways an editor reaches Belay, each with the same agent behind it: in memory, on stdin and stdout, as a WebSocket,
-// over HTTP.
+// The transports through which an editor reaches Belay, each with the same agent: in memory, stdin and stdout,
+// WebSocket and HTTP.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ import { Gates } from "./gates.ts";
 import { agent } from "./script-agent.ts";
 
 export interface AcpFixture {
-  /** Where its sessions work, and where their gates are. */
+  /** The working directory of its sessions, which also contains their gates. */
   readonly dir: string;
   readonly gates: Gates;
   connect(): Promise<Line>;
@@ -53,8 +53,8 @@ type Way = (dir: string) => Promise<Pick<AcpFixture, "connect" | "close">>;
 const WAYS: Readonly<Record<Transport, Way>> = {
   memory: async () => {
     const belay = await openHere();
-    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
-    return { connect: async () => inMemory(door), close: () => closeHere(belay) };
+    const acp = acpAgent({ control: belay, clock: systemClock, version: "0" });
+    return { connect: async () => inMemory(acp), close: () => closeHere(belay) };
   },
   stdio: async (dir) => {
     const lines: StdioLine[] = [];
@@ -74,8 +74,8 @@ const WAYS: Readonly<Record<Transport, Way>> = {
   http: () => served((port) => createHttpStream(`http://127.0.0.1:${port}/acp`, { headers: HEADERS, cookies: "omit" })),
 };
 
-/** One token for all tests of a stage; over HTTP every session has a stream of its own. */
-const CROWD = { mutationsPerSecond: 1e6, mutationsBurst: 1e6, streamsPerToken: 1e6 } as const;
+/** One token serves all tests of a fixture; over HTTP every session has its own stream. */
+const LIMITS = { mutationsPerSecond: 1e6, mutationsBurst: 1e6, streamsPerToken: 1e6 } as const;
 
 const HEADERS = { authorization: "Bearer ann" } as const;
 
@@ -100,7 +100,7 @@ class StdioLine implements Line {
     this.#ended = new Promise((resolve) => child.on("close", () => resolve()));
     child.stdin.on("error", () => {});
     this.#hangUp = () => void child.stdin.end();
-    // Decoding: both are the same thing to whoever reads it.
+    // The two stream types differ only in their declarations.
     const input = Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>;
     this.stream = ndJsonStream(Writable.toWeb(child.stdin), input);
   }
@@ -116,7 +116,7 @@ async function served(open: (port: number) => Stream): Promise<Pick<AcpFixture, 
   const clock = systemClock;
   const actor = { name: "ann", scopes: new Set(TOKEN_SCOPES), tenant: undefined };
   const tokens = { verify: (secret: string) => (secret === "ann" ? actor : undefined) };
-  const guard = new Guard({ tokens, clock, ...CROWD });
+  const guard = new Guard({ tokens, clock, ...LIMITS });
   const handler = makeHandler({ control: belay, guard, clock, version: "0" });
   const listener = await listen(handler.handle, { place: { kind: "tcp" }, clock });
   if (listener.address.kind !== "tcp") throw new Error("a port was asked for");

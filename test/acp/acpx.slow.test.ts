@@ -1,4 +1,4 @@
-// A client that nobody here has written drives `belay acp` from one end to the other, in a home of its own.
+// An independent client drives `belay acp` end to end, with its own data directory.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -32,7 +32,7 @@ class Typist {
     this.#command = belay.map((word) => `'${word}'`).join(" ");
   }
 
-  /** Types a command and waits for its end. */
+  /** Runs a command and waits for its end. */
   type(...words: readonly string[]): Promise<Typed> {
     const options = ["--cwd", this.dir, "--ttl", "60", "--format", "json", "--approve-all", "--agent", this.#command];
     const env = { ...CHILD_ENV, HOME: this.#home, TMPDIR: this.dir };
@@ -57,10 +57,10 @@ class Typist {
 
 const FROM_AGENT = new Set(["session/update", "session/request_permission", "$/cancel_request"]);
 
-/** What went between the two, as it was printed. */
+/** The messages between the two, as printed. */
 const transcriptOf = ({ lines }: Typed): readonly Said[] =>
   lines
-    // Decoding: each is checked against the schema.
+    // Each is checked against the schema.
     .map((line) => line as unknown as Message)
     .filter(({ jsonrpc }) => jsonrpc === "2.0")
     .map((message) => {
@@ -80,7 +80,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test("an independent client starts a session, prompts, queues, cancels, looks and closes", {
+test("an independent client starts a session, prompts, queues, cancels, lists and closes", {
   timeout: 120_000,
 }, async () => {
   const typist = new Typist();
@@ -107,7 +107,7 @@ test("an independent client starts a session, prompts, queues, cancels, looks an
   const answered = await first;
   expect(stopReason(answered), JSON.stringify(answered)).toBe("cancelled");
 
-  // What was queued behind it has its turn, and the next one after that.
+  // The queued prompt runs, and the next one after it.
   await gates.reached("queued");
   const last = typist.type("prompt", "say three; approve write_file");
   gates.open("queued");

@@ -1,25 +1,25 @@
-// A connection in memory, by way of bytes: like a pipe, with the agent's side at one end.
+// An in-memory connection over byte streams, like a pipe, with the agent at one end.
 import { ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
 import type { AcpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 
-/** One connection, at the client's end. */
+/** The client's end of a connection. */
 export interface Line {
   readonly stream: Stream;
-  /** The client is gone. Resolves when the other side has noticed, where one can know. */
+  /** Disconnects the client. Resolves when the agent has noticed, if that can be known. */
   drop(): Promise<void>;
 }
 
 export interface Bytes extends Line {
-  /** Resolves when the agent's side has ended it. */
+  /** Resolves when the agent has closed it. */
   readonly closed: Promise<void>;
-  /** What the client writes is bytes, not messages. */
+  /** A connection to which the client writes bytes instead of messages. */
   readonly write: (bytes: Uint8Array | string) => Promise<void>;
 }
 
-export function inMemory(door: Pick<AcpAgent, "connect">): Bytes {
+export function inMemory(acp: Pick<AcpAgent, "connect">): Bytes {
   const up = new TransformStream<Uint8Array, Uint8Array>({}, ROOMY, ROOMY);
   const down = new TransformStream<Uint8Array, Uint8Array>({}, ROOMY, ROOMY);
-  const guest = door.connect(ndJsonStream(down.writable, up.readable, { maxMessageBytes: MESSAGE_BYTES_MAX }));
+  const connection = acp.connect(ndJsonStream(down.writable, up.readable, { maxMessageBytes: MESSAGE_BYTES_MAX }));
   const write = async (bytes: Uint8Array | string): Promise<void> => {
     const writer = up.writable.getWriter();
     try {
@@ -32,16 +32,19 @@ export function inMemory(door: Pick<AcpAgent, "connect">): Bytes {
   return {
     stream,
     write,
-    closed: guest.closed,
+    closed: connection.closed,
     drop: async () => {
       await up.writable.close();
-      await guest.closed;
+      await connection.closed;
     },
   };
 }
 
-/** Less than anybody has in earnest, so that a test of it is quick. */
+/** Smaller than in production, so that its test is quick. */
 export const MESSAGE_BYTES_MAX = 1024 * 1024;
 
-/** Like a pipe of the operating system, it holds some: nobody waits for a reader at each message. */
+/**
+ * Buffers some data, like a pipe of the operating system, so that a writer does not wait for the reader at each
+ * message.
+ */
 const ROOMY = new CountQueuingStrategy({ highWaterMark: 64 });

@@ -1,5 +1,5 @@
-// The rules about cancelling that agents of this protocol are measured by, in either version; the order is forced by
-// gates. Raw lines, so that nothing of a client's own making stands between the rule and the answer.
+// The rules for cancels that agents of this protocol are tested by, in both versions, with the order forced by gates.
+// Uses raw lines, so that no client code hides the answers.
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ function gate(): string {
   return `gate-${names}`;
 }
 
-/** How the run of a prompt ended: by its answer, or, in the second version, by idle. */
+/** How the run of a prompt ended: by its answer or, in version 2, by the idle update. */
 async function ended(client: RawClient, id: Message["id"]): Promise<string> {
   const answer = await client.answer(id);
   if (client.version === 1) return textOf(answer.result?.stopReason) || `error ${answer.error?.code}`;
@@ -87,7 +87,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     },
   );
 
-  test("202: nothing is told of the turn after its end", { meta: { id: "acp/silent-after-turn-end" } }, async () => {
+  test("202: no update of the turn follows its end", { meta: { id: "acp/silent-after-turn-end" } }, async () => {
     const { client, session } = await opened(version);
     const g = gate();
     const prompt = client.prompt(session, `say one; deaf ${g}; say late`);
@@ -102,7 +102,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(client.after(count).filter(({ method }) => method !== undefined)).toEqual([]);
   });
 
-  test("205: a cancel has no answer, also if there is nothing to cancel or no such session", async () => {
+  test("205: a cancel has no answer, even if there is nothing to cancel or no such session", async () => {
     const { client, session } = await opened(version);
     const count = client.transcript.said.length;
     await client.send(cancel(session), cancel("ses_nowhere"), cancel("nonsense"));
@@ -110,7 +110,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(client.after(count)).toHaveLength(1);
   });
 
-  test("208: a close in flight is the same cancelled end, and then the close", async () => {
+  test("208: a close ends the live run as cancelled, and is answered after it", async () => {
     const { client, session } = await opened(version);
     const g = gate();
     const prompt = client.prompt(session, `call read_file ${g}`);
@@ -126,21 +126,21 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(end).toBeLessThan(answered);
   });
 
-  test("G7: a cancel right behind a prompt, in the same piece of bytes, covers it", async () => {
+  test("G7: a cancel right after a prompt, in the same chunk, covers it", async () => {
     const { client, session } = await opened(version);
     const prompt = client.prompt(session, `gate ${gate()}`);
     await client.send(prompt, cancel(session));
     expect(await ended(client, prompt.id)).toBe("cancelled");
   });
 
-  test("G7: a cancel right before a prompt, in the same piece of bytes, does not", async () => {
+  test("G7: a cancel right before a prompt, in the same chunk, does not", async () => {
     const { client, session } = await opened(version);
     const prompt = client.prompt(session, "say one");
     await client.send(cancel(session), prompt);
     expect(await ended(client, prompt.id)).toBe("end_turn");
   });
 
-  test("G7: between two prompts it covers the first and not the second", async () => {
+  test("G7: a cancel between two prompts covers the first and not the second", async () => {
     const { client, session } = await opened(version);
     const [first, second] = [client.prompt(session, `gate ${gate()}`), client.prompt(session, "say two")];
     await client.send(first, cancel(session), second);
@@ -148,7 +148,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(await ended(client, second.id)).toBe("end_turn");
   });
 
-  test("a request taken back right behind a prompt, in the same piece of bytes, covers that prompt alone", async () => {
+  test("a $/cancel_request right after a prompt, in the same chunk, covers only that prompt", async () => {
     const { client, session } = await opened(version);
     const [first, second] = [client.prompt(session, `gate ${gate()}`), client.prompt(session, "say two")];
     const third = client.prompt(session, "say three");
@@ -186,7 +186,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(await ended(client, second.id)).toBe("end_turn");
   });
 
-  test("nothing is asked of a client that it has not advertised", async () => {
+  test("a client gets only requests that it supports", async () => {
     const { client, session } = await opened(version);
     const prompt = client.prompt(session, "sh true; ask");
     await client.send(prompt);
@@ -199,7 +199,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     expect(methods).toEqual(["session/request_permission"]);
   });
 
-  test("a call stopped by itself, right behind the end of its run, is refused and touches nothing", async () => {
+  test("a stop of one call right after the end of its run is refused and stops nothing", async () => {
     const { client, session } = await opened(version);
     const g = gate();
     gates.open(g);

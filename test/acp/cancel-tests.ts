@@ -5,8 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { SessionFixture } from "./session-fixture.ts";
 import { belayOf, fieldsOf, textOf } from "./transcript.ts";
 
-/** How many processes of this machine have this word in what they were started with; one that is about to become
- *  its `sleep` has it in the script of the shell it still is. */
+/** Counts the processes whose command line contains the mark, including a shell that is about to run `sleep`. */
 const alive = (word: string): number =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -14,36 +13,36 @@ const alive = (word: string): number =>
       try {
         return readFileSync(join("/proc", pid, "cmdline"), "utf8").includes(word);
       } catch {
-        // Gone since.
+        // The process has ended meanwhile.
         return false;
       }
     }).length;
 
-export function cancelTests(scene: SessionFixture): void {
-  const isFirst = scene.version === 1;
+export function cancelTests(fixture: SessionFixture): void {
+  const isFirst = fixture.version === 1;
 
   describe("G27: a cancel", () => {
-    test("of a queued prompt touches no other", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("of a queued prompt stops no other", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const first = session.prompt(`say one; gate ${g}`);
       const second = session.prompt("say two");
       const third = session.prompt("say three");
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       second.dispose();
       expect((await second.ended).stopReason).toBe("cancelled");
       if (!isFirst) await expect(second.answer).rejects.toMatchObject({ code: -32800 });
-      scene.gates.open(g);
+      fixture.gates.open(g);
       expect((await first.ended).stopReason).toBe("end_turn");
       expect((await third.ended).stopReason).toBe("end_turn");
       expect(session.said).toBe("onethree");
     });
 
-    test("G7: of the session covers what runs and what is queued, and nothing sent after it", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("G7: of the session covers the running and queued prompts, and none sent after it", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const covered = [session.prompt(`say one; gate ${g}`), session.prompt("say two"), session.prompt("say three")];
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       const cancelled = session.cancel();
       const after = session.prompt("say after");
       await cancelled;
@@ -54,38 +53,38 @@ export function cancelTests(scene: SessionFixture): void {
     });
 
     test("that names a run of another session stops neither", async () => {
-      const [here, there] = [await scene.session(), await scene.session()];
-      const [g, h] = [scene.gate(), scene.gate()];
+      const [here, there] = [await fixture.session(), await fixture.session()];
+      const [g, h] = [fixture.gate(), fixture.gate()];
       const mine = here.prompt(`say here; gate ${g}`);
       const theirs = there.prompt(`say there; gate ${h}`);
-      await scene.gates.reached(g);
-      await scene.gates.reached(h);
+      await fixture.gates.reached(g);
+      await fixture.gates.reached(h);
       const explained = await there.request("_belay/session/explain");
       const runId = textOf(fieldsOf(explained.live).runId);
       expect(runId).toMatch(/^run_/);
       await here.cancel({ _meta: { belay: { runId } } });
-      // Received behind the cancel, so answered with what it has done.
+      // Received after the cancel, so its answer shows the cancel's effect.
       const { live } = await there.request("_belay/session/explain");
       expect(fieldsOf(live).phase).toBe("running");
-      scene.gates.open(g);
-      scene.gates.open(h);
+      fixture.gates.open(g);
+      fixture.gates.open(h);
       expect((await mine.ended).stopReason).toBe("end_turn");
       expect((await theirs.ended).stopReason).toBe("end_turn");
     });
 
-    test("before the first word", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("before the first text", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`gate ${g}; say never`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       await session.cancel();
       expect((await asked.ended).stopReason).toBe("cancelled");
       expect(session.said).toBe("");
     });
 
-    test("in the middle of the words: what was said stays", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("during the text: the text so far is kept", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`say half; gate ${g}; say never`);
       await session.sees("half");
       await session.cancel();
@@ -93,11 +92,11 @@ export function cancelTests(scene: SessionFixture): void {
       expect(session.said).toBe("half");
     });
 
-    test("in a call: the call has its last status before the end", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("during a call: the call gets its final status before the end", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`call read_file ${g}; say never`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       const call = await session.call("read_file");
       await session.cancel();
       expect((await asked.ended).stopReason).toBe("cancelled");
@@ -106,12 +105,12 @@ export function cancelTests(scene: SessionFixture): void {
       expect(belayOf(end).status).toBe("cancelled");
     });
 
-    test("while a permission is asked for takes it back; a client that never answers blocks nothing", {
+    test("during a permission request withdraws it; a client that never answers blocks nothing", {
       meta: { id: "G13/cancel-withdraws-permission" },
     }, async () => {
-      const session = await scene.session("never");
+      const session = await fixture.session("never");
       const asked = session.prompt("approve write_file; say never");
-      const { transcript } = scene.peer;
+      const { transcript } = fixture.peer;
       const question = await transcript.when((said) =>
         said.find(
           ({ by, message }) =>
@@ -130,24 +129,24 @@ export function cancelTests(scene: SessionFixture): void {
       expect((await session.callEnd(await session.call("write_file"))).status).toBe(isFirst ? "failed" : "cancelled");
     });
 
-    test("while it stops touches nothing that was sent after it", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("during a stop covers nothing that was sent after it", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const first = session.prompt(`say one; deaf ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       await session.cancel();
       const between = session.prompt("say between");
       await session.request("_belay/session/explain");
-      scene.gates.open(g);
+      fixture.gates.open(g);
       expect((await first.ended).stopReason).toBe("cancelled");
       expect((await between.ended).stopReason).toBe("end_turn");
       expect(session.said).toBe("onebetween");
     });
 
-    test("of a session that is idle does nothing, and does not wait for the next prompt", {
+    test("of an idle session does nothing, and does not cover the next prompt", {
       meta: { id: "acp/idle-cancel-changes-nothing" },
     }, async () => {
-      const session = await scene.session();
+      const session = await fixture.session();
       await session.cancel();
       expect((await session.prompt("say one").ended).stopReason).toBe("end_turn");
       await session.cancel();
@@ -156,29 +155,29 @@ export function cancelTests(scene: SessionFixture): void {
       expect(session.said).toBe("onetwo");
     });
 
-    test("of a session that is not there does nothing", async () => {
-      const session = await scene.session();
-      await scene.peer.notify("session/cancel", { sessionId: "ses_nowhere" });
+    test("of an unknown session does nothing", async () => {
+      const session = await fixture.session();
+      await fixture.peer.notify("session/cancel", { sessionId: "ses_nowhere" });
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("G10: that names its run touches no other, however late it comes", {
+    test("G10: that names its run stops no other, however late it arrives", {
       meta: { id: "G10/acp-stale-run-untouched" },
     }, async () => {
-      const session = await scene.session();
+      const session = await fixture.session();
       const { runId } = await session.prompt("say one").ended;
-      const g = scene.gate();
+      const g = fixture.gate();
       const next = session.prompt(`say two; gate ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       await session.cancel({ _meta: { belay: { runId } } });
       await session.request("_belay/session/explain");
-      scene.gates.open(g);
+      fixture.gates.open(g);
       expect((await next.ended).stopReason).toBe("end_turn");
     });
 
-    test("that names the live run ends that one, and the queue goes on", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("that names the live run ends only this one, and the queue continues", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const live = session.prompt(`say one; gate ${g}`);
       const queued = session.prompt("say two");
       await session.sees("one");
@@ -187,9 +186,9 @@ export function cancelTests(scene: SessionFixture): void {
       expect((await queued.ended).stopReason).toBe("end_turn");
     });
 
-    test("of a run by its name says what it meant", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("of a run by its id returns a receipt", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`say one; gate ${g}`);
       await session.sees("one");
       const runId = await session.run();
@@ -199,8 +198,8 @@ export function cancelTests(scene: SessionFixture): void {
       expect(await session.request("_belay/run/cancel", { runId: "run_nowhere" })).toMatchObject({ kind: "unknown" });
     });
 
-    test("ends the whole tree of a command before the end is told", async () => {
-      const session = await scene.session();
+    test("ends the whole process tree of a command before the end is reported", async () => {
+      const session = await fixture.session();
       const mark = `87654.${process.pid}${Math.trunc(performance.now())}`;
       const asked = session.prompt(`sh echo up && (sleep ${mark} & sleep ${mark})`);
       await session.when((updates) => updates.find((one) => JSON.stringify(one).includes(isFirst ? "up\\n" : "dXAK")));
@@ -212,11 +211,11 @@ export function cancelTests(scene: SessionFixture): void {
   });
 
   if (isFirst) {
-    test("the live prompt taken back is a cancel with a result", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("a $/cancel_request for the live prompt is a cancel with a result", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`say one; gate ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       asked.dispose();
       expect(await asked.answer).toMatchObject({ stopReason: "cancelled" });
     });

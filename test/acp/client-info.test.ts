@@ -1,4 +1,4 @@
-// Who is at the other end: what they may do, what is put down of it, what they bring along, and what they can be asked.
+// The client of a connection: its permissions, its audit records, its resources, and the questions it can be asked.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import type { Agent } from "../../src/ports/agent.ts";
@@ -31,13 +31,13 @@ afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 interface Wish extends Partial<Omit<AcpAgentOptions, "version">> {
   readonly version?: Version;
   readonly capabilities?: Fields;
-  /** What is answered to whatever is asked; undefined: nothing is. */
+  /** The answer to every question; undefined: none. */
   readonly answers?: (message: Message) => Fields | undefined;
 }
 
 async function connected({ version = 1, capabilities = {}, answers, ...options }: Wish = {}): Promise<RawClient> {
-  const door = acpAgent({ control: belay, clock: systemClock, version: "0", ...options });
-  const client: RawClient = RawClient.connect(door, version, (message) => {
+  const acp = acpAgent({ control: belay, clock: systemClock, version: "0", ...options });
+  const client: RawClient = RawClient.connect(acp, version, (message) => {
     if (message.method === undefined || message.id === undefined) return;
     const result = answers?.(message);
     if (result !== undefined) void client.send({ jsonrpc: "2.0", id: message.id, result });
@@ -61,15 +61,15 @@ async function prompted(client: RawClient, session: string, text: string): Promi
   return client.answer(prompt.id);
 }
 
-const guest = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): AcpClientInfo => ({
+const clientWith = (...may: readonly ("read" | "prompt" | "cancel" | "approve")[]): AcpClientInfo => ({
   name: "ann",
   may: new Set(may),
 });
 
-describe("G35: what a guest may not do is refused, and not done", () => {
-  test("a guest that only looks makes no session, sends no prompt and stops nothing", async () => {
+describe("G35: a forbidden request is refused and has no effect", () => {
+  test("a read-only client cannot create sessions, send prompts or stop anything", async () => {
     const { id } = await belay.createSession({ cwd: tmpdir() });
-    const client = await connected({ client: guest("read") });
+    const client = await connected({ client: clientWith("read") });
     const codes = [
       await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] }),
       await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] }),
@@ -85,20 +85,20 @@ describe("G35: what a guest may not do is refused, and not done", () => {
     await left(client);
   });
 
-  test("another tenant's run is told of like one that is nobody's: not even its session is named", async () => {
+  test("another tenant's run is reported like an unknown one, without its session", async () => {
     const run = belay.prompt("hello", { tenant: "other" });
     const { runId } = await run.accepted;
     await run.outcome;
-    const client = await connected({ client: { ...guest("read", "cancel"), tenant: "bob" } });
+    const client = await connected({ client: { ...clientWith("read", "cancel"), tenant: "bob" } });
     const others = await client.ask("_belay/run/cancel", { runId });
     expect(others.result).toEqual((await client.ask("_belay/run/cancel", { runId: "run_nowhere" })).result);
     expect(client.transcript.shown).not.toContain(run.sessionId);
     await left(client);
   });
 
-  test("a guest that may not look finds nothing", async () => {
+  test("a client without read permission finds nothing", async () => {
     const { id } = await belay.createSession({ cwd: tmpdir() });
-    const client = await connected({ client: guest("prompt") });
+    const client = await connected({ client: clientWith("prompt") });
     expect((await client.ask("session/list", {})).error?.code).toBe(-32014);
     expect((await client.ask("session/load", { sessionId: id, cwd: tmpdir(), mcpServers: [] })).error?.code).toBe(
       -32014,
@@ -107,21 +107,21 @@ describe("G35: what a guest may not do is refused, and not done", () => {
     await left(client);
   });
 
-  test("a guest that may not answer is not asked", async () => {
-    const client = await connected({ client: guest("read", "prompt", "cancel") });
+  test("a client without approve permission is not asked", async () => {
+    const client = await connected({ client: clientWith("read", "prompt", "cancel") });
     const session = await client.newSession(tmpdir());
     const prompt = client.prompt(session, "approve");
     await client.send(prompt);
     const [question] = await waiting(session);
-    await belay.questions.allow(question ?? "", { by: "somebody else" });
+    await belay.questions.allow(question ?? "", { by: "another user" });
     expect((await client.answer(prompt.id)).result).toMatchObject({ stopReason: "end_turn" });
     expect(client.transcript.said.some(({ message }) => message.method === "session/request_permission")).toBe(false);
     await left(client);
   });
 
-  test("what is another tenant's is not there, whatever is asked of it", async () => {
+  test("another tenant's sessions are not found by any method", async () => {
     const { id } = await belay.createSession({ tenant: "other", cwd: tmpdir() });
-    const all = guest("read", "prompt", "cancel", "approve");
+    const all = clientWith("read", "prompt", "cancel", "approve");
     const client = await connected({ client: { ...all, tenant: "acme" } });
     const mine = await client.newSession(tmpdir());
     expect(mine).toMatch(/^ses_acme\./);
@@ -143,14 +143,14 @@ describe("G35: what a guest may not do is refused, and not done", () => {
   });
 });
 
-/** The questions of a session, when there are any. */
+/** The questions of a session, once there are any. */
 async function waiting(session: string): Promise<readonly string[]> {
   for await (const event of belay.session(session).events())
     if (event.type === "question.asked") return [event.questionId];
   return [];
 }
 
-test("every control request leaves a record, also a refused one; a trail that fails stops nothing", async () => {
+test("every control request leaves an audit record, even a refused one; a failed write blocks nothing", async () => {
   const records: AuditRecord[] = [];
   const notices: string[] = [];
   const note = async (record: AuditRecord): Promise<void> => {
@@ -159,7 +159,7 @@ test("every control request leaves a record, also a refused one; a trail that fa
   };
   const client = await connected({
     audit: { note },
-    client: guest("read", "prompt", "cancel"),
+    client: clientWith("read", "prompt", "cancel"),
     notice: (text) => void notices.push(text),
   });
   const session = await client.newSession(tmpdir());
@@ -182,10 +182,10 @@ test("every control request leaves a record, also a refused one; a trail that fa
   await left(client);
 });
 
-describe("what a client brings along", () => {
+describe("the resources of a client", () => {
   const mcpServers = [{ name: "files", command: "/bin/true", args: [], env: [{ name: "KEY", value: "secret" }] }];
 
-  test("is told to whoever wants it, before the session is", async () => {
+  test("are reported before the session is answered", async () => {
     const opened: OpenedSession[] = [];
     const client = await connected({ onSession: (session) => void opened.push(session) });
     const { result } = await client.ask("session/new", { cwd: tmpdir(), mcpServers });
@@ -193,7 +193,7 @@ describe("what a client brings along", () => {
     await left(client);
   });
 
-  test("is not dropped in silence, and no secret of it is said", async () => {
+  test("are not dropped silently, and their secrets are not disclosed", async () => {
     const client = await connected();
     await client.ask("session/new", { cwd: tmpdir(), mcpServers });
     const notices = client.transcript.said.flatMap((one) => updateOf(one)?.update ?? []);
@@ -203,8 +203,8 @@ describe("what a client brings along", () => {
   });
 });
 
-describe.each([1, 2] as const)("an answer that must be typed, version %d", (version) => {
-  test("is asked for with a form, where the client has forms", async () => {
+describe.each([1, 2] as const)("a typed answer, version %d", (version) => {
+  test("is requested with a form, if the client has forms", async () => {
     const answers = ({ method }: Message): Fields | undefined =>
       method === "elicitation/create" ? { action: "accept", content: { answer: "Ada" } } : undefined;
     const client = await connected({ version, capabilities: { elicitation: { form: {} } }, answers });
@@ -214,7 +214,7 @@ describe.each([1, 2] as const)("an answer that must be typed, version %d", (vers
     await left(client);
   });
 
-  test("is asked for elsewhere, where it has none: the client is told how", async () => {
+  test("is requested elsewhere, if it has none: a notice says how", async () => {
     const client = await connected({ version });
     const session = await client.newSession(tmpdir());
     const prompt = client.prompt(session, "type");
@@ -229,7 +229,7 @@ describe.each([1, 2] as const)("an answer that must be typed, version %d", (vers
     await left(client);
   });
 
-  test("is withdrawn where the form is closed", async () => {
+  test("is withdrawn when the form is closed", async () => {
     const answers = ({ method }: Message): Fields | undefined =>
       method === "elicitation/create" ? { action: "cancel" } : undefined;
     const client = await connected({ version, capabilities: { elicitation: { form: {} } }, answers });

@@ -9,9 +9,9 @@ import { SessionFixture } from "./session-fixture.ts";
 import type { Version } from "./transcript.ts";
 
 export function everyTest(transport: Transport, version: Version): void {
-  const scene = new SessionFixture(transport, version);
-  promptTests(scene);
-  cancelTests(scene);
-  callTests(scene);
-  historyTests(scene);
+  const fixture = new SessionFixture(transport, version);
+  promptTests(fixture);
+  cancelTests(fixture);
+  callTests(fixture);
+  historyTests(fixture);
 }

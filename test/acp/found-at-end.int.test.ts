@@ -1,4 +1,4 @@
-// What was found when the input ended: a prompt that came with the end of it was nobody's.
+// Regression tests for the end of the input: a prompt that arrived with it was lost.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,45 +20,42 @@ import { fieldsOf, textOf, type Version } from "./transcript.ts";
 const waits = ({ signal }: { readonly signal: AbortSignal }): Promise<string> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
-test.each([1, 2] as const)(
-  "a prompt that is followed by the end of the input is there when it ends, v%d",
-  async (v) => {
-    const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
-    onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
-    const seen: number[] = [];
-    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
-    const line = inMemory({
-      connect: (stream) =>
-        door.connect(stream, {
-          atEnd: async ({ runs, settled }) => {
-            seen.push(runs.length);
-            await Promise.all(runs.map((run) => run.cancel()));
-            await settled();
-          },
-        }),
-    });
-    const reader = line.stream.readable.getReader();
-    const session = await opened(line.write, reader, v);
-    const prompts = [3, 4].map((id) => ({
-      ...{ jsonrpc: "2.0", id, method: "session/prompt" },
-      params: { sessionId: session, prompt: [{ type: "text", text: "go" }] },
-    }));
-    const written = line.write(prompts.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    const dropped = written.then(() => line.drop());
-    const answered: unknown[] = [];
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      if ("id" in value && !("method" in value)) answered.push(value.id);
-      if (answered.length === 2) break;
-    }
-    await dropped;
-    expect(seen).toEqual([2]);
-    expect(answered.toSorted()).toEqual([3, 4]);
-  },
-);
+test.each([1, 2] as const)("a prompt that is followed by the end of the input is accepted, v%d", async (v) => {
+  const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
+  onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
+  const seen: number[] = [];
+  const acp = acpAgent({ control: belay, clock: systemClock, version: "0" });
+  const line = inMemory({
+    connect: (stream) =>
+      acp.connect(stream, {
+        atEnd: async ({ runs, settled }) => {
+          seen.push(runs.length);
+          await Promise.all(runs.map((run) => run.cancel()));
+          await settled();
+        },
+      }),
+  });
+  const reader = line.stream.readable.getReader();
+  const session = await opened(line.write, reader, v);
+  const prompts = [3, 4].map((id) => ({
+    ...{ jsonrpc: "2.0", id, method: "session/prompt" },
+    params: { sessionId: session, prompt: [{ type: "text", text: "go" }] },
+  }));
+  const written = line.write(prompts.map((one) => `${JSON.stringify(one)}\n`).join(""));
+  const dropped = written.then(() => line.drop());
+  const answered: unknown[] = [];
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    if ("id" in value && !("method" in value)) answered.push(value.id);
+    if (answered.length === 2) break;
+  }
+  await dropped;
+  expect(seen).toEqual([2]);
+  expect(answered.toSorted()).toEqual([3, 4]);
+});
 
-test("what waits is cancelled before what it waits for: none begins because the one before it has ended", async () => {
+test("queued prompts are cancelled before the live one, so that none begins when it ends", async () => {
   const order: string[] = [];
   const run = (sessionId: SessionId, name: string): RunControl => {
     const cancel: RunControl["cancel"] = async () => {
@@ -80,7 +77,7 @@ test("what waits is cancelled before what it waits for: none begins because the 
   expect(order).toContain("other");
 });
 
-test("keep: a prompt that is on its way to the server is accepted before the program leaves", async () => {
+test("keep: a prompt in flight to the server is accepted before the program exits", async () => {
   const accepted = Promise.withResolvers<Awaited<RunControl["accepted"]>>();
   const run = { accepted: accepted.promise } as Partial<RunControl> as RunControl;
   const clock = manualClock();
@@ -97,7 +94,7 @@ test("keep: a prompt that is on its way to the server is accepted before the pro
   expect(clock.pending).toEqual([]);
 });
 
-test("keep: a server that does not answer is waited for no longer than there is time", async () => {
+test("keep: the wait for a server that does not answer is bounded", async () => {
   const run = { accepted: new Promise(() => {}) } as Partial<RunControl> as RunControl;
   const clock = manualClock();
   const log = { info: () => {}, warn: () => {} };
@@ -108,17 +105,17 @@ test("keep: a server that does not answer is waited for no longer than there is 
 });
 
 test.each([1, 2] as const)(
-  "a prompt that goes on at the next start is not answered with: send it again, v%d",
+  "a prompt that resumes at the next start is not answered with a request to send it again, v%d",
   async (v) => {
     const dir = mkdtempSync(join(tmpdir(), "belay-found-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
     const belay = await openBelay({ agent: waits, store: join(dir, "belay.db"), directories: "any" });
-    const door = acpAgent({ control: belay, clock: systemClock, version: "0" });
-    const client = await RawClient.open(door, v);
+    const acp = acpAgent({ control: belay, clock: systemClock, version: "0" });
+    const client = await RawClient.open(acp, v);
     const session = await client.newSession(tmpdir());
     const [live, held] = [client.prompt(session, "go"), client.prompt(session, "go too")];
     await client.send(live, held);
-    // The second one waits for an answer in either version.
+    // The second prompt waits for an answer in either version.
     while ((await belay.session(session as SessionId).queue.list()).length === 0) await loopTurn();
     const answer = client.answer(held.id);
     await belay.close({ mode: "park", limitMs: 1_000 });

@@ -1,4 +1,4 @@
-// What was found when a session was opened again: that a run had failed was told to nobody but its sender.
+// Regression tests for reopened sessions: only the sender of a prompt learned that its run had failed.
 import { tmpdir } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -28,9 +28,9 @@ const load = (client: RawClient, version: Version, sessionId: string) => {
   return client.ask("session/resume", { ...place, replayFrom: { type: "start" } });
 };
 
-test.each([1, 2] as const)("whoever opens a session again hears of a run that has failed, v%d", async (version) => {
-  const door = await opened();
-  const [sender, later] = await Promise.all([RawClient.open(door, 1), RawClient.open(door, version)]);
+test.each([1, 2] as const)("reopening a session reports a run that has failed, v%d", async (version) => {
+  const acp = await opened();
+  const [sender, later] = await Promise.all([RawClient.open(acp, 1), RawClient.open(acp, version)]);
   const session = await sender.newSession(tmpdir());
   const prompt = sender.prompt(session, "go");
   await sender.send(prompt);
@@ -41,9 +41,9 @@ test.each([1, 2] as const)("whoever opens a session again hears of a run that ha
   expect(invalidMessages(later.transcript.said, version)).toEqual([]);
 });
 
-test("a second client hears of a run that fails, of which it gets no answer, v1", async () => {
-  const door = await opened();
-  const [sender, other] = await Promise.all([RawClient.open(door, 1), RawClient.open(door, 1)]);
+test("a second client is notified of a failed run, for which it gets no answer, v1", async () => {
+  const acp = await opened();
+  const [sender, other] = await Promise.all([RawClient.open(acp, 1), RawClient.open(acp, 1)]);
   const session = await sender.newSession(tmpdir());
   await load(other, 1, session);
   await sender.send(sender.prompt(session, "go"));

@@ -1,4 +1,4 @@
-// What was found when a session was resumed with prompts under way: they were never answered.
+// Regression tests for resuming a session with pending prompts: they were never answered.
 import { tmpdir } from "node:os";
 import { expect, onTestFailed, onTestFinished, test } from "vitest";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -15,7 +15,7 @@ async function opened(): Promise<Belay> {
   return belay;
 }
 
-const doorOf = (belay: Belay) => acpAgent({ control: belay, clock: systemClock, version: "0" });
+const agentOf = (belay: Belay) => acpAgent({ control: belay, clock: systemClock, version: "0" });
 
 const resume = (client: RawClient, sessionId: string) =>
   client.request("session/resume", { sessionId, cwd: tmpdir(), mcpServers: [] });
@@ -28,7 +28,7 @@ const said = ({ transcript }: RawClient): string =>
     })
     .join(" ");
 
-/** Both of them are answered, and everything else holds. */
+/** Both are answered, and all protocol laws hold. */
 async function looksRight(client: RawClient, version: Version, ids: readonly unknown[]): Promise<void> {
   for (const id of ids) expect((await client.answer(id as number)).error).toBeUndefined();
   await client.ask("session/list", {});
@@ -36,9 +36,9 @@ async function looksRight(client: RawClient, version: Version, ids: readonly unk
 }
 
 test.each([1, 2] as const)(
-  "a prompt before and one behind a resume are answered, and told whole, v%d",
+  "prompts before and after a resume are answered and reported completely, v%d",
   async (version) => {
-    const client = await RawClient.open(doorOf(await opened()), version);
+    const client = await RawClient.open(agentOf(await opened()), version);
     onTestFailed(() => console.error(client.transcript.shown));
     const session = await client.newSession(tmpdir());
     for (let round = 0; round < 20; round += 1) {
@@ -53,31 +53,31 @@ test.each([1, 2] as const)(
 );
 
 test.each([1, 2] as const)(
-  "a prompt right behind the resume that opens the session is answered, v%d",
+  "a prompt right after the resume that opens the session is answered, v%d",
   async (version) => {
     const belay = await opened();
     for (let round = 0; round < 20; round += 1) {
       const { id } = await belay.createSession({ cwd: tmpdir() });
-      const client = await RawClient.open(doorOf(belay), version);
+      const client = await RawClient.open(agentOf(belay), version);
       onTestFailed(() => console.error(client.transcript.shown));
       const resumed = resume(client, id);
       const prompt = client.prompt(id, "one");
       await client.send(resumed, prompt);
       await looksRight(client, version, [resumed.id, prompt.id]);
-      // It waits for every prompt to be answered.
+      // Waits until every prompt is answered.
       await client.ask("session/close", { sessionId: id });
     }
   },
 );
 
 test.each([1, 2] as const)(
-  "a delete behind a close is answered when the close has told everything, v%d",
+  "a delete after a close is answered when the close has reported everything, v%d",
   async (version) => {
     const waits = ({ signal }: { readonly signal: AbortSignal }): Promise<string> =>
       new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
     const belay = await openBelay({ agent: waits, store: ":memory:", directories: "any" });
     onTestFinished(async () => void (await belay.close({ mode: "cancel", limitMs: 1_000 })));
-    const client = await RawClient.open(doorOf(belay), version);
+    const client = await RawClient.open(agentOf(belay), version);
     onTestFailed(() => console.error(client.transcript.shown));
     for (let round = 0; round < 10; round += 1) {
       const session = await client.newSession(tmpdir());
@@ -107,7 +107,7 @@ test.each([1, 2] as const)(
     session.prompt("first");
     const second = session.prompt("second");
     await second.accepted;
-    // The queue is read late, after the second one has ended.
+    // The queue is read late, after the second prompt has ended.
     const control = new Proxy(belay, {
       get: (target, name) => {
         if (name !== "session") return bound(target, name);
@@ -118,7 +118,7 @@ test.each([1, 2] as const)(
           });
       },
     });
-    const client = await RawClient.open(doorOf(control), version);
+    const client = await RawClient.open(agentOf(control), version);
     const resumed = resume(client, session.id);
     await client.send(resumed);
     setImmediate(() => first.open());

@@ -1,10 +1,10 @@
-// Gates between a test and an agent, wherever that runs: at a socket in the directory its session works in.
+// Gates between a test and an agent in any process, over a socket in the session's working directory.
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 
 const socketIn = (dir: string): string => join(dir, "gates");
 
-/** The agent's side. Resolves when the gate is open; rejects with the signal's reason if that comes first. */
+/** The agent's side: resolves when the gate is open, rejects with the signal's reason if that comes first. */
 export function pass(dir: string, name: string, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = createConnection(socketIn(dir));
@@ -50,18 +50,18 @@ export class Gates {
     return gates;
   }
 
-  /** Resolves when somebody stands at it, or has. */
+  /** Resolves when an agent has reached the gate. */
   reached(name: string): Promise<void> {
     const gate = this.#gate(name);
     return gate.came > 0 ? Promise.resolve() : new Promise((resolve) => gate.waiting.push(resolve));
   }
 
-  /** How often somebody came to it. */
+  /** How often the gate was reached. */
   count(name: string): number {
     return this.#gate(name).came;
   }
 
-  /** Lets everybody through, now and later. */
+  /** Opens the gate for all agents, now and later. */
   open(name: string): void {
     const gate = this.#gate(name);
     gate.open = true;

@@ -1,10 +1,10 @@
-// Sessions that are loaded, listed, closed, deleted, left and returned to; on any transport, in either version.
+// Loading, listing, closing, deleting, leaving and returning to sessions; on any transport, in either version.
 import { describe, expect, test } from "vitest";
 import type { PeerSession } from "./peer.ts";
 import type { SessionFixture } from "./session-fixture.ts";
 import { fieldsOf, textOf } from "./transcript.ts";
 
-/** What people asked, as it is told. */
+/** The users' prompts, as reported. */
 function asked(session: PeerSession): readonly string[] {
   return session.updates.flatMap((one) => {
     if (one.sessionUpdate === "user_message_chunk") return [textOf(fieldsOf(one.content).text)];
@@ -13,22 +13,22 @@ function asked(session: PeerSession): readonly string[] {
   });
 }
 
-export function historyTests(scene: SessionFixture): void {
-  const isFirst = scene.version === 1;
+export function historyTests(fixture: SessionFixture): void {
+  const isFirst = fixture.version === 1;
 
   async function listed(): Promise<readonly string[]> {
-    const { sessions } = await scene.peer.request("session/list", { cwd: scene.stage.dir });
+    const { sessions } = await fixture.peer.request("session/list", { cwd: fixture.acp.dir });
     return Array.isArray(sessions) ? sessions.map((one) => textOf(fieldsOf(one).sessionId)) : [];
   }
 
-  describe("a session that there is", () => {
-    test("opened from its start tells everything that was, in order, before the answer", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
-      scene.gates.open(g);
+  describe("an existing session", () => {
+    test("opened from its start reports its whole history in order before the answer", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
+      fixture.gates.open(g);
       await session.prompt(`say one; call read_file ${g}; say two`).ended;
       await session.prompt("say three").ended;
-      const again = await scene.peer.open(session.id, session.cwd);
+      const again = await fixture.peer.open(session.id, session.cwd);
       expect(asked(again)).toEqual([`say one; call read_file ${g}; say two`, "say three"]);
       expect(again.said).toBe("one[read_file completed]twothree");
       expect((await again.callEnd(await again.call("read_file"))).status).toBe("completed");
@@ -36,45 +36,45 @@ export function historyTests(scene: SessionFixture): void {
       expect((await again.prompt("say four").ended).stopReason).toBe("end_turn");
     });
 
-    test("opened from now on tells nothing that was", async () => {
-      const session = await scene.session();
+    test("opened from now on reports no history", async () => {
+      const session = await fixture.session();
       await session.prompt("say one").ended;
-      const again = await scene.peer.open(session.id, session.cwd, "now");
+      const again = await fixture.peer.open(session.id, session.cwd, "now");
       expect(again.said).toBe("");
       expect(again.updates.map((one) => one.state)).toEqual(isFirst ? [] : ["idle"]);
       await again.prompt("say two").ended;
       expect(again.said).toBe("two");
     });
 
-    test("is opened in its own directory and no other", async () => {
-      const session = await scene.session();
+    test("can be opened only in its own directory", async () => {
+      const session = await fixture.session();
       const method = isFirst ? "session/load" : "session/resume";
       expect((await session.refused(method, { cwd: "/", mcpServers: [] })).code).toBe(-32602);
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("that is not there cannot be opened", async () => {
-      await scene.session();
+    test("that is unknown cannot be opened", async () => {
+      await fixture.session();
       const method = isFirst ? "session/load" : "session/resume";
-      const params = { sessionId: "ses_nowhere", cwd: scene.stage.dir, mcpServers: [] };
-      expect((await scene.peer.refused(method, params)).code).toBe(-32002);
+      const params = { sessionId: "ses_nowhere", cwd: fixture.acp.dir, mcpServers: [] };
+      expect((await fixture.peer.refused(method, params)).code).toBe(-32002);
     });
 
-    test("is listed with its directory and what was asked first", async () => {
-      const session = await scene.session();
+    test("is listed with its directory and first prompt", async () => {
+      const session = await fixture.session();
       await session.prompt("say hello").ended;
-      const { sessions } = await scene.peer.request("session/list", { cwd: scene.stage.dir });
+      const { sessions } = await fixture.peer.request("session/list", { cwd: fixture.acp.dir });
       expect(sessions).toContainEqual({
         ...{ sessionId: session.id, cwd: session.cwd, title: "say hello", updatedAt: expect.any(String) },
       });
-      expect(await scene.peer.request("session/list", { cwd: "/nowhere" })).toEqual({ sessions: [] });
+      expect(await fixture.peer.request("session/list", { cwd: "/nowhere" })).toEqual({ sessions: [] });
     });
 
-    test("closed: what goes on is cancelled and told first, and it can be opened again", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("when closed, cancels and reports its runs first, and can be opened again", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const prompts = [session.prompt(`say one; call read_file ${g}`), session.prompt("say two")];
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       const closed = session.request("session/close");
       const order: string[] = [];
       await Promise.all([
@@ -86,15 +86,15 @@ export function historyTests(scene: SessionFixture): void {
       expect((await session.refused("session/prompt", { prompt: [{ type: "text", text: "say x" }] })).code).toBe(
         -32002,
       );
-      const again = await scene.peer.open(session.id, session.cwd);
+      const again = await fixture.peer.open(session.id, session.cwd);
       expect((await again.prompt("say three").ended).stopReason).toBe("end_turn");
     });
 
-    test("deleted: it is not listed, and cannot be opened", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("when deleted, is not listed and cannot be opened", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const live = session.prompt(`gate ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       const deleted = session.request("session/delete");
       expect((await live.ended).stopReason).toBe("cancelled");
       await deleted;
@@ -104,47 +104,47 @@ export function historyTests(scene: SessionFixture): void {
     });
   });
 
-  describe("an editor that leaves", () => {
-    test("stops nothing: whoever returns is told everything, and the prompt is not repeated", async () => {
-      const first = await scene.connect();
-      const session = await first.newSession(scene.stage.dir);
-      const g = scene.gate();
+  describe("an editor that disconnects", () => {
+    test("stops nothing: when it returns it gets all updates, and the prompt is not repeated", async () => {
+      const first = await fixture.connect();
+      const session = await first.newSession(fixture.acp.dir);
+      const g = fixture.gate();
       void session.prompt(`say one; gate ${g}; say two`).answer.catch(() => {});
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       await first.drop();
-      scene.gates.open(g);
-      const second = await scene.connect();
+      fixture.gates.open(g);
+      const second = await fixture.connect();
       const again = await second.open(session.id, session.cwd);
       await again.sees("two");
       expect(again.said).toBe("onetwo");
       expect(asked(again)).toHaveLength(1);
-      expect(scene.gates.count(g)).toBe(1);
+      expect(fixture.gates.count(g)).toBe(1);
       expect((await again.prompt("say three").ended).stopReason).toBe("end_turn");
       await second.drop();
     }, 30_000);
 
-    test("and returns in the middle can stop what it had begun", async () => {
-      const first = await scene.connect();
-      const session = await first.newSession(scene.stage.dir);
-      const g = scene.gate();
+    test("and returns during its run can stop it", async () => {
+      const first = await fixture.connect();
+      const session = await first.newSession(fixture.acp.dir);
+      const g = fixture.gate();
       void session.prompt(`call read_file ${g}`).answer.catch(() => {});
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       await first.drop();
-      const again = await scene.peer.open(session.id, session.cwd);
+      const again = await fixture.peer.open(session.id, session.cwd);
       const call = await again.call("read_file");
       await again.cancel();
       expect((await again.callEnd(call)).status).toBe(isFirst ? "failed" : "cancelled");
       expect((await again.prompt("say on").ended).stopReason).toBe("end_turn");
     }, 30_000);
 
-    test("leaves its question behind, and whoever returns is asked", async () => {
-      const first = await scene.connect();
-      const session = await first.newSession(scene.stage.dir, "never");
+    test("is asked its open question again when it returns", async () => {
+      const first = await fixture.connect();
+      const session = await first.newSession(fixture.acp.dir, "never");
       void session.prompt("approve write_file").answer.catch(() => {});
       await session.when((updates) => updates.find((one) => one.status === "pending"));
       await first.drop();
-      scene.peer.permits.set(session.id, "allow");
-      const again = await scene.peer.open(session.id, session.cwd);
+      fixture.peer.permits.set(session.id, "allow");
+      const again = await fixture.peer.open(session.id, session.cwd);
       await again.sees("[write_file completed]");
     }, 30_000);
   });

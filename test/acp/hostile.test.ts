@@ -1,4 +1,5 @@
-// What no client should send: answered with a code or not at all, it leaves no trace, and the connection is usable.
+// Messages that no client should send: they are answered with an error or not at all, have no effect, and leave the
+// connection usable.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -15,28 +16,28 @@ beforeAll(async () => {
 });
 afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 
-const door = () => acpAgent({ control: belay, clock: systemClock, version: "0" });
+const acp = () => acpAgent({ control: belay, clock: systemClock, version: "0" });
 
 async function opened(version: Version): Promise<{ readonly client: RawClient; readonly session: string }> {
-  const client = await RawClient.open(door(), version);
+  const client = await RawClient.open(acp(), version);
   onTestFailed(() => console.error(client.transcript.shown));
   return { client, session: await client.newSession(tmpdir()) };
 }
 
-/** The connection works: a prompt goes through. */
+/** Checks that a prompt still works. */
 async function works(client: RawClient, session: string): Promise<void> {
   const prompt = client.prompt(session, "still here");
   await client.send(prompt);
   expect((await client.answer(prompt.id)).error).toBeUndefined();
 }
 
-/** What Belay has by now. */
+/** The state of Belay. */
 async function traces(): Promise<unknown> {
   const sessions = await belay.sessions({ limit: 500 });
   return Promise.all(sessions.map(async ({ id, head }) => [id, head, (await belay.session(id).runs()).length]));
 }
 
-/** What was said to it, in order, when it has said everything. */
+/** The texts it received, in order, once it is done. */
 async function told(client: RawClient, bytes: Uint8Array | string): Promise<readonly Message[]> {
   const count = client.transcript.said.length;
   await client.write(bytes);
@@ -62,9 +63,9 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     ["a method that is none", line({ jsonrpc: "2.0", id: 900, method: 7 }), [-32600]],
     ["bytes that are no UTF-8", Uint8Array.from([0xff, 0xfe, 0x80, 0x0a]), [-32700]],
     ["zeros", Uint8Array.from([0, 0, 0, 0x0a]), [-32700]],
-    ["an answer nobody asked for", line({ jsonrpc: "2.0", id: 900, result: {} }), []],
-    ["an error nobody asked for", line({ jsonrpc: "2.0", id: 900, error: { code: 1, message: "" } }), []],
-    ["a notification nobody knows", line(notification("session/unheard_of", {})), []],
+    ["an answer without a request", line({ jsonrpc: "2.0", id: 900, result: {} }), []],
+    ["an error without a request", line({ jsonrpc: "2.0", id: 900, error: { code: 1, message: "" } }), []],
+    ["an unknown notification", line(notification("session/unheard_of", {})), []],
     ["a cancel without its parameters", line(notification("session/cancel", {})), []],
     ["a request taken back that was never made", line(notification("$/cancel_request", { requestId: 900 })), []],
     ["a request taken back without its id", line(notification("$/cancel_request", {})), []],
@@ -99,14 +100,14 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     ["a steer of nothing", "_session/steering", { sessionId: "ses_x", prompt: [{ type: "text" }] }, -32602],
     ["a cursor that is none", "session/list", { cursor: "not one of ours" }, -32602],
     ["a method that is not there", "session/unheard_of", {}, -32601],
-    ["a method of somebody else", "_other/thing", {}, -32601],
+    ["a foreign extension method", "_other/thing", {}, -32601],
     ["a method that is a prototype", "constructor", {}, -32601],
     ["closing what is not open", "session/close", { sessionId: "ses_x" }, -32002],
     ["deleting what is not there", "session/delete", { sessionId: "ses_x" }, -32002],
   ])("%s: %s", async (_, method, params, code) => {
     const { client, session } = await opened(version);
     const before = await traces();
-    // What is sent here is wrong in ways the types would not let it be.
+    // The types would not allow these parameters.
     const { error } = await client.ask(method, params as Fields);
     expect(error?.code).toBe(code);
     expect(JSON.stringify(error)).not.toMatch(/\bat .*\.(ts|js):\d/);
@@ -115,7 +116,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await client.drop();
   });
 
-  test("a message that is too long ends the connection, and nothing else", async () => {
+  test("a message that is too long ends the connection, and stops nothing", async () => {
     const { client, session } = await opened(version);
     const { client: other, session: another } = await opened(version);
     const huge = JSON.stringify(client.prompt(session, "x".repeat(MESSAGE_BYTES_MAX)));
@@ -126,7 +127,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await other.drop();
   });
 
-  test("a long prompt in many pieces is one prompt", async () => {
+  test("a long prompt in many chunks is one prompt", async () => {
     const { client, session } = await opened(version);
     const prompt = client.prompt(session, "ü".repeat(100_000));
     const bytes = new TextEncoder().encode(line(prompt));
@@ -136,7 +137,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await client.drop();
   });
 
-  test("the same id twice: each is answered, and neither prompt is lost", {
+  test("two requests with the same id are both answered, and neither prompt is lost", {
     meta: { id: "acp/duplicate-request-id" },
   }, async () => {
     const { client, session } = await opened(version);
@@ -154,7 +155,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await client.drop();
   });
 
-  test("a second greeting does not make it another client", async () => {
+  test("a second initialize does not change the client", async () => {
     const { client, session } = await opened(version);
     await client.ask("initialize", greeting(version));
     await client.ask("initialize", greeting(version === 1 ? 2 : 1));
@@ -162,9 +163,9 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await client.drop();
   });
 
-  test("what comes before the greeting is refused, and the greeting is still welcome", async () => {
+  test("requests before initialize are refused, and initialize still works", async () => {
     const before = await traces();
-    const client = RawClient.connect(door(), version);
+    const client = RawClient.connect(acp(), version);
     await client.send(notification("session/cancel", { sessionId: "ses_x" }));
     expect((await client.ask("session/new", SESSION)).error?.code).toBe(-32600);
     expect((await client.ask("session/list", {})).error?.code).toBe(-32600);
@@ -178,7 +179,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
 test.each([0, -1, 1.5, 65_536, "1", null, undefined])(
   "version %s is refused, and nothing is opened",
   async (protocolVersion) => {
-    const client = RawClient.connect(door(), 1);
+    const client = RawClient.connect(acp(), 1);
     const { error } = await client.ask("initialize", { protocolVersion });
     expect(error?.code).toBeLessThan(0);
     expect((await client.ask("session/new", { cwd: tmpdir(), mcpServers: [] })).error?.code).toBe(-32600);
@@ -186,15 +187,15 @@ test.each([0, -1, 1.5, 65_536, "1", null, undefined])(
   },
 );
 
-test("a call of a session that is not there is not found, in the words of the other method", async () => {
+test("the alias answers not_found for a call of an unknown session", async () => {
   const { client } = await opened(1);
   const { result } = await client.ask("session/cancel_tool_call", { sessionId: "ses_x", toolCallId: "c" });
   expect(result).toMatchObject({ status: "not_found", callId: "c" });
   await client.drop();
 });
 
-describe("what is sent behind what is refused", () => {
-  test("a prompt behind a load in the wrong directory is answered", async () => {
+describe("messages after a refused one", () => {
+  test("a prompt after a load in the wrong directory is answered", async () => {
     const { client, session } = await opened(1);
     await client.ask("session/close", { sessionId: session });
     const load = client.request("session/load", { sessionId: session, cwd: "/", mcpServers: [] });
@@ -205,7 +206,7 @@ describe("what is sent behind what is refused", () => {
     await client.drop();
   });
 
-  test("a prompt behind a close finds it closed, and one behind the next load finds it open", async () => {
+  test("a prompt after a close finds the session closed, one after the next load finds it open", async () => {
     const { client, session } = await opened(1);
     const close = client.request("session/close", { sessionId: session });
     const behind = client.prompt(session, "x");
@@ -219,7 +220,7 @@ describe("what is sent behind what is refused", () => {
     await client.drop();
   });
 
-  test("two loads at once: everything is told twice, one after the other, and each is answered", async () => {
+  test("two concurrent loads report the history twice, one after the other, and are both answered", async () => {
     const { client, session } = await opened(1);
     await works(client, session);
     const load = () => client.request("session/load", { sessionId: session, cwd: tmpdir(), mcpServers: [] });

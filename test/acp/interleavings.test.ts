@@ -1,10 +1,10 @@
-// Many clients, each with a seeded mess of prompts and stops, written as lines in one piece. Every law of the protocol
-// holds for each, and every message is valid.
+// Many clients, each with a seeded random mix of prompts and stops in one chunk. Every law of the protocol holds for
+// each, and every message is valid.
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from "vitest";
 import { type Belay, openBelay } from "../../src/sdk/belay.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";
-import { agent, mess } from "./noise.ts";
+import { agent, runNoise } from "./noise.ts";
 import type { RawClient } from "./raw-client.ts";
 
 const SEEDS = 100;
@@ -27,7 +27,7 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     await Promise.all(
       Array.from({ length: SEEDS_AT_ONCE }, async (_, index) => {
         const seed = first + index;
-        const client = await mess(belay, { seed, version, begun: (one) => running.set(seed, one) });
+        const client = await runNoise(belay, { seed, version, begun: (one) => running.set(seed, one) });
         const { said } = client.transcript;
         const wrong = [...brokenLaws(said, version, { end: "finished" }), ...invalidMessages(said, version)];
         if (wrong.length === 0) running.delete(seed);
@@ -36,10 +36,10 @@ describe.each([1, 2] as const)("version %d of the protocol", (version) => {
     );
   });
 
-  test("the mess is one: prompts that run, wait, are stopped and are refused, and calls of each end", {
+  test("the mix covers prompts that run, wait, are stopped and are refused, and calls with each outcome", {
     timeout: 30_000,
   }, async () => {
-    const clients = await Promise.all(Array.from({ length: 20 }, (_, seed) => mess(belay, { seed, version })));
+    const clients = await Promise.all(Array.from({ length: 20 }, (_, seed) => runNoise(belay, { seed, version })));
     const said = clients.flatMap(({ transcript }) => transcript.said.map(({ message }) => JSON.stringify(message)));
     const words =
       version === 1 ? ['"stopReason":"cancelled"', '"stopReason":"end_turn"'] : ['"code":-32800', '"messageId"'];

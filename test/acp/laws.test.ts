@@ -1,4 +1,4 @@
-// The checker, tested: transcripts as they should be break no law, and each known mistake breaks the law it should.
+// Tests of the checker: correct transcripts break no law, and each known mistake breaks its law.
 import { describe, expect, test } from "vitest";
 import { brokenLaws } from "./laws.ts";
 import type { Fields, Message, Said, Version } from "./transcript.ts";
@@ -26,7 +26,7 @@ const done = (id: number): Said => agent({ id, result: {} });
 const fails = (id: number, code: number, data: Fields, message = "It failed."): Said =>
   agent({ id, error: { code, message, data } });
 
-// The second version.
+// Version 2.
 const begins = (run: string): readonly Said[] => [
   update("user_message", { messageId: run, ...meta(run) }),
   update("state_update", { state: "running" }),
@@ -39,7 +39,7 @@ const upsert = (id: string, run: string, status: string): Said =>
 const law = (said: readonly Said[], version: Version = 1): readonly string[] =>
   brokenLaws(said, version, { end: "finished" }).map((one) => one.split(":")[0] ?? "");
 
-describe("what is as it should be breaks no law", () => {
+describe("correct transcripts break no law", () => {
   test.each<readonly [string, Version, readonly Said[]]>([
     ["a prompt", 1, [prompt(1), says("a"), ends(1, "a")]],
     ["two prompts", 1, [prompt(1), prompt(2), says("a"), ends(1, "a"), says("b"), ends(2, "b")]],
@@ -109,7 +109,7 @@ describe("each known mistake is caught", () => {
     ["the last update comes after the answer", 1, [prompt(1), ends(1, "a"), says("a")], "told-before"],
     ["a prompt is never answered", 1, [prompt(1), says("a")], "answered-once"],
     ["a prompt is answered twice", 1, [prompt(1), ends(1, "a"), ends(1, "a")], "answered-once"],
-    ["an answer to nobody", 1, [ends(9, "a")], "answered-once"],
+    ["an answer without a request", 1, [ends(9, "a")], "answered-once"],
     [
       "a notification is answered",
       1,
@@ -136,7 +136,7 @@ describe("each known mistake is caught", () => {
       [prompt(1), calls("c", "a"), called("c", "failed"), called("c", "completed"), ends(1, "a")],
       "calls-end",
     ],
-    ["a call that nobody began", 1, [prompt(1), called("c", "failed"), ends(1, "a")], "calls-end"],
+    ["the end of a call that never began", 1, [prompt(1), called("c", "failed"), ends(1, "a")], "calls-end"],
     ["a cancel is an error", 1, [prompt(1), says("a"), fails(1, -32800, { runId: "a" })], "cancel-is-no-error"],
     [
       "a cancel is the error of an aborted operation",
@@ -145,14 +145,14 @@ describe("each known mistake is caught", () => {
       "cancel-is-no-error",
     ],
     ["an error of no run", 1, [prompt(1), fails(1, -32603, {})], "cancel-is-no-error"],
-    ["the user's own prompt is told", 1, [prompt(1), update("user_message_chunk", meta("a")), ends(1, "a")], "no-echo"],
+    ["the user's prompt is echoed", 1, [prompt(1), update("user_message_chunk", meta("a")), ends(1, "a")], "no-echo"],
     [
       "a permission is not taken back",
       1,
       [prompt(1), calls("c", "a"), asks(0, "c"), called("c", "failed"), ends(1, "a", "cancelled")],
       "questions-end",
     ],
-    ["a closed session goes on", 1, [ask(1, "session/close"), done(1), says("a")], "closed-is-closed"],
+    ["a closed session sends updates", 1, [ask(1, "session/close"), done(1), says("a")], "closed-is-closed"],
     [
       "something comes after idle",
       2,

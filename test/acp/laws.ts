@@ -1,14 +1,14 @@
-// What holds of every connection, whatever was said on it: read off its transcript. Empty if all of it does.
+// The laws of the protocol that hold for every connection, checked on its transcript. Returns the violations.
 //
 //   answered-once      each request of the client has one answer, and nothing else is answered
-//   told-before        nothing of a run is told after its end was
-//   one-after-another  nothing of a run is told before the end of the one before it
-//   calls-end          every call has a last status, one, before the end of its run
+//   told-before        no update of a run follows its end
+//   one-after-another  no update of a run precedes the end of the previous run
+//   calls-end          every call gets exactly one final status, before the end of its run
 //   cancel-is-no-error a prompt that was cancelled has a result (second version: unless it had not begun)
-//   no-echo            who has sent a prompt is not told it (first version)
-//   questions-end      what the client is asked about a run is answered or taken back before the end of the run
-//   closed-is-closed   nothing is told of a session that the client has let go
-//   states             idle and running take turns, and every run that began ends idle once (second version)
+//   no-echo            a client does not receive its own prompt (first version)
+//   questions-end      questions about a run are answered or withdrawn before its end
+//   closed-is-closed   a closed session sends no updates
+//   states             idle and running alternate, and every run that began ends in idle once (second version)
 import {
   answeredRun,
   belayOf,
@@ -23,7 +23,7 @@ import {
 } from "./transcript.ts";
 
 export interface LawOptions {
-  /** `open`: some requests may still wait for their answers. */
+  /** `open`: some requests may still be unanswered. */
   readonly end: "open" | "finished";
 }
 
@@ -38,7 +38,7 @@ interface Prompt {
   readonly session: string;
   readonly sentAt: number;
   readonly answeredAt: number;
-  /** Whether its answer is a result. In the second version that means that it has begun. */
+  /** Whether its answer is a result. In version 2 that means that it has begun. */
   readonly hasResult: boolean;
   readonly run: string;
 }
@@ -67,9 +67,9 @@ class Reader {
   /** Those of `#idle` that no message of their own ended: a replay has told of an idle session. */
   readonly #idleInReplay = new Set<string>();
   readonly #told = new Set<string>();
-  /** The run that was told of last, by session. */
+  /** The run of the last update, by session. */
   readonly #latest = new Map<string, string>();
-  /** The sessions that are being closed, by request, unless they were opened again behind it. */
+  /** The sessions that are being closed, by request, unless they were opened again after it. */
   readonly #closing = new Map<string, string>();
 
   constructor(said: readonly Said[], version: Version) {
@@ -120,12 +120,12 @@ class Reader {
   }
 
   #answer(message: Message): void {
-    // Said of what could not be read: nobody knows what it answers.
+    // An error without an id answers an unreadable request.
     if (message.id === null) return;
     const id = key(message.id);
     const asked = this.#asked.get(id);
     if (asked === undefined) {
-      this.#break("answered-once", `nobody asked ${id}`);
+      this.#break("answered-once", `${id} answers no request`);
       return;
     }
     asked.answers += 1;
@@ -149,7 +149,7 @@ class Reader {
     }
   }
 
-  /** The end of a run was told: by the answer, or by idle. */
+  /** The end of a run was reported: by the answer, or by the idle update. */
   #ended(run: string): void {
     for (const [id, call] of this.#calls) {
       if (call.run === run && call.phase === "open") this.#break("calls-end", `${id} is open at the end of ${run}`);
@@ -196,11 +196,11 @@ class Reader {
 
   #inOrder(session: string, run: string, at: number): void {
     const own = this.#owner(run);
-    if (this.#endOf(run, own) < at) this.#break("told-before", `${run} goes on after its end`);
+    if (this.#endOf(run, own) < at) this.#break("told-before", `${run} has an update after its end`);
     if (own === undefined || own.session !== session) return;
     for (const before of this.#prompts) {
       if (before.session !== session || before.run === "" || before.sentAt >= own.sentAt) continue;
-      if (this.#isOpen(before, at)) this.#break("one-after-another", `${run} is told before the end of ${before.run}`);
+      if (this.#isOpen(before, at)) this.#break("one-after-another", `${run} has an update before ${before.run} ends`);
     }
   }
 
@@ -224,7 +224,7 @@ class Reader {
       this.#break("calls-end", `${id} was never begun`);
       return;
     }
-    if (call.phase === "ended") this.#break("calls-end", `${id} goes on after its last status`);
+    if (call.phase === "ended") this.#break("calls-end", `${id} has an update after its final status`);
     if (FINAL.has(textOf(update.status))) call.phase = "ended";
   }
 
@@ -245,7 +245,7 @@ class Reader {
     this.#ended(run);
   }
 
-  /** What had ended by then was part of what was told again, which says of no run that it became idle. */
+  /** Runs that had ended by then are part of the replayed history, which contains no idle updates. */
   #replayed(session: string, state: string, at: number): void {
     const begun = this.#prompts.filter((one) => one.session === session && one.hasResult && one.answeredAt < at);
     const over = state === "idle" ? begun : begun.filter(({ run }) => run !== this.#latest.get(session));
@@ -259,7 +259,7 @@ class Reader {
 
 const key = (id: unknown): string => JSON.stringify(id);
 
-/** The prompts of a connection with the runs they became. */
+/** The prompts of a connection with their runs. */
 function promptsOf(said: readonly Said[]): readonly Prompt[] {
   const answers = new Map<string, { readonly at: number; readonly message: Message }>();
   said.forEach(({ by, message }, at) => {

@@ -1,4 +1,4 @@
-// An editor in the same program, by way of bytes.
+// An editor in the same process, over byte streams.
 import { describe } from "vitest";
 import { everyTest } from "./every-test.ts";
 

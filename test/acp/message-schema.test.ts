@@ -1,4 +1,4 @@
-// The validator, tested: what is wrong is found, and what is right is let through.
+// Tests of the validator: invalid messages are found, and valid ones pass.
 import { describe, expect, test } from "vitest";
 import { invalidMessages } from "./message-schema.ts";
 import type { Message, Said, Version } from "./transcript.ts";
@@ -47,7 +47,7 @@ describe("invalid messages are caught", () => {
     ["the answer of the other version", 1, [prompt, agent({ id: 1, result: { messageId: "run_1" } })], "'stopReason'"],
     ["the answer of the other version", 2, [prompt, agent({ id: 1, result: { stopReason: "end_turn" } })], "messageId"],
     ["an answer to nothing", 1, [agent({ id: 7, result: {} })], "answers nothing"],
-    ["a method nobody knows", 1, [agent({ id: 1, method: "session/ask", params: {} })], "not a method"],
+    ["an unknown method", 1, [agent({ id: 1, method: "session/ask", params: {} })], "not a method"],
     ["a method in the wrong direction", 1, [agent({ ...prompt.message })], "not a method"],
     ["a removed method", 2, [client({ id: 1, method: "session/load", params: {} })], "not a method"],
     ["an error without a code", 1, [prompt, { by: "agent", message: { id: 1, error: {} } as never }], "no JSON-RPC"],

@@ -1,4 +1,4 @@
-// Whether a message is one of the protocol's, by the schemas that come with the SDK: picked by method and direction.
+// Validates messages against the schemas of the SDK, selected by method and direction.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -12,7 +12,10 @@ interface Definition {
   readonly "x-side"?: string;
 }
 
-/** `asks` are the parameters of requests and notifications, `answers` the results; by side, the one that is asked. */
+/**
+ * `asks` are the parameters of requests and notifications, `answers` the results; by the side that receives the
+ * request.
+ */
 interface Book {
   readonly ajv: Ajv2020;
   readonly asks: ReadonlyMap<string, ValidateFunction>;
@@ -54,7 +57,7 @@ function bookOf(version: Version): Book {
   return book;
 }
 
-/** What is wrong with the messages of one connection. */
+/** The validation errors of the messages of one connection. */
 export function invalidMessages(said: readonly Said[], version: Version): readonly string[] {
   const book = bookOf(version);
   const asked = new Map<string, string>();
@@ -76,7 +79,7 @@ function wrongWith(book: Book, { by, message }: Said, method: string | undefined
   const isAsk = message.method !== undefined;
   if ([isAsk, "result" in message, message.error !== undefined].filter(Boolean).length !== 1) return ["two in one"];
   if (message.error !== undefined) return checked(book, book.error, message.error);
-  // An answer whose question is not known here, or is none of the protocol's.
+  // An answer to an unknown request, or to an extension method.
   if (method === undefined) return ["answers nothing"];
   const side = (by === "client") === isAsk ? "agent" : "client";
   const map = isAsk ? book.asks : book.answers;
@@ -86,8 +89,8 @@ function wrongWith(book: Book, { by, message }: Said, method: string | undefined
 }
 
 /**
- * Methods beside the protocol have an underscore; one that other agents came up with has none. A stop is a notification
- * in the protocol; sent as a request it is answered all the same.
+ * Extension methods start with an underscore, except for the alias from other agents. A stop is a notification in the
+ * protocol; sent as a request it is answered all the same.
  */
 const isOwn = (method: string): boolean =>
   method.startsWith("_") || method === "session/cancel_tool_call" || method === "session/cancel";

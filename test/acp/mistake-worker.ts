@@ -1,4 +1,4 @@
-// Loads the door with a mistake in it, and answers what the probe has found.
+// Loads the ACP agent with a mistake in it, and reports what the probe has found.
 import { parentPort, workerData } from "node:worker_threads";
 import type { Heard } from "../mistakes/hunt.ts";
 import { loadEdited } from "../mistakes/load-edited.ts";

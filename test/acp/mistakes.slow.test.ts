@@ -1,11 +1,11 @@
-// The tests of the door, tested: known mistakes are found, and the door as it is has none of them.
+// Tests of the ACP tests: known mistakes are found, and the source without them has none.
 import { describe, expect, test } from "vitest";
 import { mistake } from "../mistakes/mistake.ts";
 import { hunt } from "./hunt.ts";
 import { MISTAKES } from "./mistakes.ts";
 
 describe("known mistakes", { timeout: 60_000 }, () => {
-  test("one whose mark is missing in the source is an error, and not one that was found", async () => {
+  test("a mistake whose mark is missing in the source is an error, not a find", async () => {
     const unmarked = mistake("marked-nowhere", "It has no mark.", (at) => at.remove());
     await expect(hunt([unmarked])).rejects.toThrow("No line is marked with @fault marked-nowhere.");
   });
@@ -14,7 +14,7 @@ describe("known mistakes", { timeout: 60_000 }, () => {
     expect(await hunt([known])).toMatch(/^.+: /);
   });
 
-  test("the door as it is has none", async () => {
+  test("the source without a mistake passes", async () => {
     expect(await hunt([])).toBeUndefined();
   });
 });

@@ -1,11 +1,11 @@
-// Known mistakes of agents that speak this protocol, as edits of the door's source. The probe must find each.
+// Known mistakes of ACP agents, as edits of the source. The probe must find each.
 import type { PromptResponse } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Outcome } from "../../src/core/model/cancel.ts";
 import type { RunId } from "../../src/core/model/ids.ts";
 import { type Mistake, mistake } from "../mistakes/mistake.ts";
 import { inline } from "../mistakes/place.ts";
 
-/** Some turns of the event loop later. */
+/** Resolves some turns of the event loop later. */
 const LATER = "new Promise((resolve) => setImmediate(() => setImmediate(resolve)))";
 
 const ANSWERS: readonly Mistake[] = [

@@ -1,4 +1,4 @@
-// The mode of a session, as editors choose it and see it chosen, in either version of the protocol.
+// The mode of a session as editors set and see it, in both versions of the protocol.
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -18,14 +18,14 @@ const MODES = [
 
 const MAY_ALL: AcpClientInfo["may"] = new Set(["read", "prompt", "cancel", "approve"]);
 
-async function house(version: Version, modes: readonly (typeof MODES)[number][] = MODES) {
+async function openFixture(version: Version, modes: readonly (typeof MODES)[number][] = MODES) {
   const agent = Object.assign((): string => "done", { modes });
   const belay = await openBelay({ agent, store: ":memory:", directories: "any" });
   const peers: Peer[] = [];
   const connect = async (may = MAY_ALL, control: BelayControl = belay): Promise<Peer> => {
-    const guest = { name: "ed", may };
-    const door = acpAgent({ control, clock: systemClock, version: "0", client: guest });
-    const peer = await Peer.open(inMemory(door), version);
+    const client = { name: "ed", may };
+    const acp = acpAgent({ control, clock: systemClock, version: "0", client });
+    const peer = await Peer.open(inMemory(acp), version);
     peers.push(peer);
     return peer;
   };
@@ -39,7 +39,7 @@ async function house(version: Version, modes: readonly (typeof MODES)[number][] 
 
 const cwd = process.cwd();
 
-/** The same Belay, with logs that tell of a change of the mode when the gate is open. */
+/** The same Belay, whose log reports a change of the mode only when the gate is open. */
 function toldLate(belay: Belay, late: Gate): BelayControl {
   const held = (session: SessionControl): SessionControl => {
     const pages: SessionControl["pages"] = async function* (options) {
@@ -56,7 +56,7 @@ function toldLate(belay: Belay, late: Gate): BelayControl {
   });
 }
 
-/** Methods keep what they belong to: it has fields that no other object has. */
+/** Methods are bound, because the object has private fields. */
 const over = <T extends object>(whole: T, some: Partial<T>): T =>
   new Proxy(whole, {
     get: (_, name) => {
@@ -73,7 +73,7 @@ const openParams = (sessionId: unknown, version: Version, from: "start" | "now")
   ...(version === 2 && from === "start" ? { replayFrom: { type: "start" } } : {}),
 });
 
-/** What an answer offers: the modes of the first version, and the option of both. */
+/** The menus in an answer: the modes of version 1, and the option of both versions. */
 function menus(answer: Fields): Fields {
   const { modes, configOptions } = answer;
   return { ...(modes === undefined ? {} : { modes }), ...(configOptions === undefined ? {} : { configOptions }) };
@@ -105,14 +105,14 @@ const told = (session: PeerSession): readonly unknown[] =>
 const both = (version: Version, mode: string): readonly string[] =>
   version === 1 ? [mode, `option ${mode}`] : [`option ${mode}`];
 
-/** Those that other people have set come to it as they are recorded. */
+/** The modes set by other clients, which arrive when they are recorded. */
 async function hears(session: PeerSession, mode: string): Promise<void> {
   await session.when(() => (told(session).includes(`option ${mode}`) ? true : undefined));
 }
 
 describe.each([1, 2] as const)("the mode of a session, version %s", (version) => {
-  test("is offered with every answer that opens one, and is the one it is in by then", async () => {
-    const { belay, connect } = await house(version);
+  test("is part of every answer that opens a session, with the current value", async () => {
+    const { belay, connect } = await openFixture(version);
     const peer = await connect();
     const made = await peer.request("session/new", { cwd, mcpServers: [] });
     expect(menus(made)).toEqual(expected(version, "ask"));
@@ -121,13 +121,13 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
       const other = await connect();
       const answer = await other.request(opening(version, from), openParams(made.sessionId, version, from));
       expect(menus(answer)).toEqual(expected(version, "auto"));
-      // The past is not told: the answer says what holds.
+      // History is not reported: the answer has the current mode.
       expect(told(new PeerSession(other, String(made.sessionId), cwd))).toEqual([]);
     }
   });
 
-  test("is set by one editor, answered after it was told, and told to the others", async () => {
-    const { belay, connect } = await house(version);
+  test("is set by one editor, answered after the update, and reported to the others", async () => {
+    const { belay, connect } = await openFixture(version);
     const [mine, theirs] = [await connect(), await connect()];
     const session = await mine.newSession(cwd);
     const seen = await theirs.open(session.id, cwd);
@@ -143,8 +143,8 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
     await hears(seen, "ask");
   });
 
-  test("set, it is answered no earlier than it was told, however late that is", async () => {
-    const { belay, connect } = await house(version);
+  test("is answered only after its update was sent, however late that is", async () => {
+    const { belay, connect } = await openFixture(version);
     const late = new Gate();
     const session = await (await connect(MAY_ALL, toldLate(belay, late))).newSession(cwd);
     let answered = false;
@@ -152,7 +152,7 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
       answered = true;
     });
     await expect.poll(async () => (await belay.session(session.id).explain()).mode).toBe("auto");
-    // What goes the same way behind it is answered before it.
+    // A later request on the same connection is answered before it.
     await session.request("_belay/session/explain");
     expect([answered, told(session)]).toEqual([false, []]);
     late.open();
@@ -160,19 +160,19 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
     expect(told(session)).toEqual(both(version, "auto"));
   });
 
-  test("set by somebody else, it is told", async () => {
-    const { belay, connect } = await house(version);
+  test("set by another client is reported", async () => {
+    const { belay, connect } = await openFixture(version);
     const session = await (await connect()).newSession(cwd);
     await belay.session(session.id).setMode("auto", { by: "ann" });
     await hears(session, "auto");
     expect(told(session)).toEqual(both(version, "auto"));
   });
 
-  test("G35: is not set by whoever may not approve, nor in a session that is not open here", async () => {
-    const { belay, connect } = await house(version);
+  test("G35: cannot be set without approve permission, nor in a session that is not open here", async () => {
+    const { belay, connect } = await openFixture(version);
     const mine = await (await connect()).newSession(cwd);
-    const guest = await connect(new Set(["read", "prompt", "cancel"]));
-    const theirs = await guest.open(mine.id, cwd);
+    const limited = await connect(new Set(["read", "prompt", "cancel"]));
+    const theirs = await limited.open(mine.id, cwd);
     const refused = await theirs.refused("session/set_config_option", wish(version, "auto"));
     expect(refused).toMatchObject({ data: { code: "forbidden" } });
     if (version === 1) {
@@ -185,8 +185,8 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
     expect(await headOf(belay, mine.id)).toBe(1);
   });
 
-  test("is none that there is not, and there is no other option", async () => {
-    const { belay, connect } = await house(version);
+  test("must be an existing mode, and there is no other option", async () => {
+    const { belay, connect } = await openFixture(version);
     const session = await (await connect()).newSession(cwd);
     const bad = await session.refused("session/set_config_option", wish(version, "yolo"));
     expect(bad).toMatchObject({ code: -32602, message: expect.stringContaining("The modes are ask, auto.") });
@@ -195,8 +195,8 @@ describe.each([1, 2] as const)("the mode of a session, version %s", (version) =>
     expect(await headOf(belay, session.id)).toBe(1);
   });
 
-  test("is not offered where the agent has none, and then none can be set", async () => {
-    const { connect } = await house(version, []);
+  test("is not offered if the agent has no modes, and cannot be set then", async () => {
+    const { connect } = await openFixture(version, []);
     const peer = await connect();
     const made = await peer.request("session/new", { cwd, mcpServers: [] });
     expect(menus(made)).toEqual({});

@@ -1,5 +1,5 @@
-// Seeded messes: a client that writes prompts and stops as lines in one piece, and an agent that does what each letter
-// of its prompt says.
+// Seeded random traffic: a client that writes prompts and stops as lines in one chunk, and an agent that acts on each
+// letter of its prompt.
 import { tmpdir } from "node:os";
 import type { Agent, Turn } from "../../src/ports/agent.ts";
 import type { BelayControl } from "../../src/ports/control.ts";
@@ -11,7 +11,7 @@ import { type Message, type Said, textOf, updateOf, type Version } from "./trans
 
 type Chance = (below: number) => number;
 
-/** Numbers that look like chance and are the same each time (a linear congruence). */
+/** A pseudo-random generator (linear congruential), the same for each seed. */
 function chanceOf(seed: number): Chance {
   let state = (seed * 2_654_435_761) >>> 0;
   return (below) => {
@@ -26,17 +26,17 @@ const stopped = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 
-/** Each letter of its prompt is something it does. */
+/** One action per letter of the prompt. */
 const ACTS: Readonly<Record<string, (turn: Turn) => Promise<unknown>>> = {
   s: async (turn) => turn.emit("so "),
   t: async (turn) => turn.emit("hm ", "reasoning"),
-  /** Lets the others have a word. */
+  /** Lets other work proceed. */
   y: settled,
   c: (turn) => turn.call("read_file", { path: "a" }, () => "done"),
-  /** A call until it is stopped. */
+  /** A call that runs until it is stopped. */
   C: (turn) => turn.call("shell", { command: "wait" }, (call) => stopped(call.signal)),
   a: (turn) => turn.call("write_file", { path: "a" }, () => "done", { approval: true }),
-  /** Until it is stopped. */
+  /** Runs until it is stopped. */
   W: (turn) => stopped(turn.signal),
   f: async () => {
     throw new Error("it did not work");
@@ -49,7 +49,7 @@ export const agent: Agent = async (turn) => {
 
 const SCRIPTS = ["s", "sss", "sys", "scs", "sC", "CsC", "a", "sas", "sW", "W", "yW", "yys", "sf", "ty", "ccc", "yC"];
 
-interface Mess {
+interface Noise {
   readonly client: RawClient;
   readonly chance: Chance;
   readonly sessions: readonly string[];
@@ -57,7 +57,7 @@ interface Mess {
 
 const pick = <T>(chance: Chance, from: readonly T[]): T => from[chance(from.length)] as T;
 
-function stopOf({ client, chance, sessions }: Mess, said: readonly Message[]): Message {
+function stopOf({ client, chance, sessions }: Noise, said: readonly Message[]): Message {
   const sessionId = pick(chance, sessions);
   const calls = client.transcript.said.flatMap((one) => textOf(updateOf(one)?.update.toolCallId) || []);
   const prompts = said.filter(({ method }) => method === "session/prompt");
@@ -85,13 +85,13 @@ function stopOf({ client, chance, sessions }: Mess, said: readonly Message[]): M
   }
 }
 
-function pieceOf(mess: Mess): readonly Message[] {
-  const { client, chance, sessions } = mess;
+function pieceOf(noise: Noise): readonly Message[] {
+  const { client, chance, sessions } = noise;
   const messages: Message[] = [];
   const count = 2 + chance(6);
   while (messages.length < count) {
     if (chance(5) < 3) messages.push(client.prompt(pick(chance, sessions), pick(chance, SCRIPTS)));
-    else messages.push(stopOf(mess, messages));
+    else messages.push(stopOf(noise, messages));
   }
   return messages;
 }
@@ -99,7 +99,7 @@ function pieceOf(mess: Mess): readonly Message[] {
 const isAnswered = (said: readonly Said[], id: Message["id"]): boolean =>
   said.some(({ by, message }) => by === "agent" && message.method === undefined && message.id === id);
 
-/** Resolves when everything that was asked is answered. */
+/** Resolves when every request is answered. */
 async function allAnswered({ transcript }: RawClient): Promise<void> {
   await transcript.when((said) => {
     const asked = said.filter(
@@ -109,19 +109,19 @@ async function allAnswered({ transcript }: RawClient): Promise<void> {
   });
 }
 
-export interface MessWish {
+export interface NoiseOptions {
   readonly seed: number;
   readonly version: Version;
-  /** Told of the client when it is connected. */
+  /** Called with the client when it is connected. */
   readonly begun?: (client: RawClient) => void;
 }
 
-/** Resolves when everything is answered and the client has left. */
-export async function mess(control: BelayControl, { seed, version, begun }: MessWish): Promise<RawClient> {
+/** Resolves when every request is answered and the client has disconnected. */
+export async function runNoise(control: BelayControl, { seed, version, begun }: NoiseOptions): Promise<RawClient> {
   const chance = chanceOf(seed);
-  const door = acpAgent({ control, clock: systemClock, version: "0" });
+  const acp = acpAgent({ control, clock: systemClock, version: "0" });
   const answers = chance(2) === 0;
-  const client: RawClient = await RawClient.open(door, version, (message) => {
+  const client: RawClient = await RawClient.open(acp, version, (message) => {
     if (message.method !== "session/request_permission" || !answers) return;
     const outcome = { outcome: "selected", optionId: chance(2) === 0 ? "allow" : "deny" };
     void client.send({ jsonrpc: "2.0", id: message.id ?? null, result: { outcome } });
@@ -131,10 +131,10 @@ export async function mess(control: BelayControl, { seed, version, begun }: Mess
   if (chance(2) === 0) sessions.push(await client.newSession(tmpdir()));
   for (let pieces = 1 + chance(3); pieces > 0; pieces -= 1) {
     await client.send(...pieceOf({ client, chance, sessions }));
-    // Something has come of it, or nothing ever will before it is stopped.
+    // The work has progressed as far as it can without a stop.
     await settled();
   }
-  // Whatever is left is stopped: closing also what waits for nothing but that.
+  // Stops the rest; closing also stops runs that wait only for that.
   await client.send(...sessions.map((sessionId) => notification("session/cancel", { sessionId })));
   await allAnswered(client);
   await client.send(...sessions.map((sessionId) => client.request("session/close", { sessionId })));

@@ -1,4 +1,4 @@
-// An editor: the SDK's own client, in either version of the protocol, with everything that was said beside it.
+// An editor: the SDK's own client, in either version of the protocol, with a transcript of all messages.
 import * as v1 from "@agentclientprotocol/sdk";
 import * as v2 from "@agentclientprotocol/sdk/experimental/v2";
 import type { Line } from "./byte-line.ts";
@@ -19,7 +19,7 @@ interface Speaker {
   notify(method: string, params: Fields): Promise<void>;
 }
 
-/** What is answered to whoever asks for a permission: an option, that it was dismissed, or nothing at all. */
+/** The answer to a permission request: an option, dismissed, or none at all. */
 export type Permits = "allow" | "allow-session" | "deny" | "option-1" | "dismiss" | "never";
 
 interface Connection {
@@ -34,7 +34,7 @@ export class Peer {
   readonly #line: Line;
   readonly #connection: Connection;
   #gone: Promise<void> | undefined;
-  /** What the SDK has let through: it drops what it does not understand. */
+  /** The updates that the SDK has accepted: it drops those that it does not understand. */
   readonly heard: Update[] = [];
 
   private constructor(line: Line, version: Version) {
@@ -71,7 +71,7 @@ export class Peer {
     return fieldsOf(await this.#connection.agent.request(method, params, options));
   }
 
-  /** The error it is refused with. */
+  /** The error of the refusal. */
   async refused(method: string, params: Fields): Promise<v1.RequestError> {
     const answer: unknown = await this.request(method, params).catch((error: unknown) => error);
     if (answer instanceof v1.RequestError) return answer;
@@ -88,7 +88,7 @@ export class Peer {
     return new PeerSession(this, String(sessionId), cwd);
   }
 
-  /** Opens one that there is: with everything that was, or from now on. */
+  /** Opens an existing session: with its history, or from now on. */
   async open(id: string, cwd: string, from: "start" | "now" = "start"): Promise<PeerSession> {
     const params = { sessionId: id, cwd, mcpServers: [] };
     if (this.version === 1) await this.request(from === "start" ? "session/load" : "session/resume", params);
@@ -100,7 +100,7 @@ export class Peer {
     return new PeerSession(this, id, cwd);
   }
 
-  /** Once: whoever is gone cannot leave again. */
+  /** Once: a closed connection cannot be closed again. */
   drop(): Promise<void> {
     this.#gone ??= this.#leave();
     return this.#gone;
@@ -116,12 +116,12 @@ export class Peer {
     const permits = this.permits.get(session) ?? "never";
     if (permits === "never") return new Promise(() => {});
     const outcome = permits === "dismiss" ? { outcome: "cancelled" } : { outcome: "selected", optionId: permits };
-    // Decoding: both versions say it alike, in types that know nothing of each other.
+    // Both versions have the same shape, in unrelated types.
     return Promise.resolve({ outcome } as never);
   }
 }
 
-/** How a prompt ended, whichever version says it in which way. */
+/** How a prompt ended, in either version. */
 export interface Ended {
   readonly stopReason: string;
   readonly runId: string;
@@ -144,7 +144,7 @@ export class PeerSession {
     this.peer = peer;
     this.id = id;
     this.cwd = cwd;
-    // What was told while it was being opened belongs to it.
+    // Updates that were sent while it was being opened belong to it.
     this.#from = peer.transcript.said.findLastIndex(
       ({ message }) => OPENING.has(message.method ?? "") && (message.params?.sessionId ?? id) === id,
     );
@@ -175,7 +175,7 @@ export class PeerSession {
     return this.#updatesOf(this.peer.transcript.said);
   }
 
-  /** What the agent has said. */
+  /** The agent's text. */
   get said(): string {
     return words(this.updates, "agent_message_chunk");
   }
@@ -188,24 +188,24 @@ export class PeerSession {
     return this.peer.transcript.when((said) => find(this.#updatesOf(said)));
   }
 
-  /** Until the agent has said this. */
+  /** Resolves when the agent has sent this text. */
   async sees(text: string): Promise<void> {
     await this.when((updates) => (words(updates, "agent_message_chunk").includes(text) ? true : undefined));
   }
 
-  /** A call that has begun, by its name. */
+  /** Resolves with a call that has begun, by its name. */
   call(name: string): Promise<string> {
     return this.when((updates) => textOf(updates.find((one) => one.name === name)?.toolCallId) || undefined);
   }
 
-  /** What was said last of a call, when it has ended. */
+  /** The last update of a call, when it has ended. */
   callEnd(id: string): Promise<Update> {
     return this.when((updates) =>
       updates.find((one) => one.toolCallId === id && ["completed", "failed", "cancelled"].includes(textOf(one.status))),
     );
   }
 
-  /** The run that speaks. */
+  /** The run that sent the text. */
   run(): Promise<string> {
     return this.when(
       (updates) => textOf(belayOf(updates.findLast((one) => belayOf(one).runId !== undefined)).runId) || undefined,
@@ -234,7 +234,7 @@ const endOf = (answer: Fields): Ended => ({
   runId: textOf(belayOf(answer).runId),
 });
 
-/** In the second version a prompt that was cancelled before its turn came is a request that was. */
+/** In version 2 a prompt that was cancelled before its run began is a cancelled request. */
 function heldEnd(error: unknown): Ended {
   if (!(error instanceof v1.RequestError) || error.code !== -32800) throw error;
   return { stopReason: "cancelled", runId: textOf(fieldsOf(error.data).runId) };

@@ -1,5 +1,5 @@
-// Looks for anything that is wrong with the door: seeded messes under every law, and a few scenes with one right end.
-// Answers what gave it away. For whoever has put a mistake into the door, and wants to know whether it is found.
+// Searches for faults of the ACP agent: seeded random traffic checked against every law, and a few scenarios with one
+// correct result. Returns what detected a fault; used to check that a mistake in the source is found.
 import { tmpdir } from "node:os";
 import type { BelayControl, SessionControl } from "../../src/ports/control.ts";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -9,7 +9,7 @@ import { Gate } from "../../src/testing/gate.ts";
 import { settled } from "../../src/testing/manual-clock.ts";
 import { brokenLaws } from "./laws.ts";
 import { invalidMessages } from "./message-schema.ts";
-import { agent, mess } from "./noise.ts";
+import { agent, runNoise } from "./noise.ts";
 import { notification, RawClient } from "./raw-client.ts";
 import { answeredRun, type Version } from "./transcript.ts";
 
@@ -31,7 +31,7 @@ export async function probe(progress: (what: string) => void): Promise<string | 
       return Promise.race([gate.opened, stopped]);
     },
   });
-  const scenes = [
+  const scenarios = [
     () => cancelBefore(belay),
     () => cancelBehind(belay),
     () => lateCancel(belay),
@@ -39,9 +39,9 @@ export async function probe(progress: (what: string) => void): Promise<string | 
     () => disconnect(belay, { gate, reached }),
     ...VERSIONS.flatMap((version) => Array.from({ length: SEEDS }, (_, seed) => () => laws(belay, seed, version))),
   ];
-  for (const [index, scene] of scenes.entries()) {
-    progress(`scene ${index}`);
-    const wrong = await scene();
+  for (const [index, scenario] of scenarios.entries()) {
+    progress(`scenario ${index}`);
+    const wrong = await scenario();
     if (wrong !== undefined) return wrong;
   }
   await belay.close({ mode: "cancel", limitMs: 1_000 });
@@ -49,7 +49,7 @@ export async function probe(progress: (what: string) => void): Promise<string | 
 }
 
 async function laws(belay: Belay, seed: number, version: Version): Promise<string | undefined> {
-  const { said } = (await mess(belay, { seed, version })).transcript;
+  const { said } = (await runNoise(belay, { seed, version })).transcript;
   return [...brokenLaws(said, version, { end: "finished" }), ...invalidMessages(said, version)][0];
 }
 
@@ -64,7 +64,7 @@ async function cancelBefore(belay: Belay): Promise<string | undefined> {
   await client.send(notification("session/cancel", { sessionId: session }), prompt);
   const { result } = await client.answer(prompt.id);
   await client.drop();
-  return result?.stopReason === "end_turn" ? undefined : "cover: a cancel covers the prompt behind it";
+  return result?.stopReason === "end_turn" ? undefined : "cover: a cancel covers the prompt after it";
 }
 
 async function cancelBehind(belay: Belay): Promise<string | undefined> {
@@ -89,10 +89,10 @@ async function lateCancel(belay: Belay): Promise<string | undefined> {
   return result?.stopReason === "end_turn" ? undefined : "cover: a late cancel touches the next run";
 }
 
-/** How far behind a request the messages of the same piece of bytes are, at the most. */
+/** Turns of the event loop between a request and the other messages of the same chunk, at most. */
 const LOOP_TURNS = 20;
 
-/** As if it were far away: what a session is takes its time to be known. */
+/** A slow control, as over a network: a session's row takes a while to read. */
 function slowToLook(belay: Belay): BelayControl {
   const slow = (session: SessionControl): SessionControl =>
     over(session, "row", async () => {
@@ -102,7 +102,7 @@ function slowToLook(belay: Belay): BelayControl {
   return over<BelayControl, "session">(belay, "session", (id) => slow(belay.session(id)));
 }
 
-/** The same thing with one method of its own. */
+/** A proxy with one replaced method. */
 function over<T extends object, K extends keyof T>(target: T, name: K, method: T[K]): T {
   return new Proxy(target, {
     get: (_, wanted) => {
@@ -113,7 +113,7 @@ function over<T extends object, K extends keyof T>(target: T, name: K, method: T
   });
 }
 
-/** A load that is refused, with a prompt behind it: that is answered, one way or another. */
+/** A refused load, followed by a prompt, which must be answered with a result or an error. */
 async function refusedLoad(belay: Belay): Promise<string | undefined> {
   const { client, session } = await opened(slowToLook(belay));
   await client.ask("session/close", { sessionId: session });

@@ -1,14 +1,14 @@
-// Prompts on any transport, in either version: said, queued, steered, failed.
+// Prompts on any transport, in either version: answered, queued, steered, failed.
 import { describe, expect, test } from "vitest";
 import type { SessionFixture } from "./session-fixture.ts";
 import { belayOf, fieldsOf } from "./transcript.ts";
 
-export function promptTests(scene: SessionFixture): void {
-  const isFirst = scene.version === 1;
+export function promptTests(fixture: SessionFixture): void {
+  const isFirst = fixture.version === 1;
 
   describe("prompts", () => {
-    test("a prompt: everything is told before its end, and its run has a name", async () => {
-      const session = await scene.session();
+    test("all updates of a prompt precede its end, and its run has an id", async () => {
+      const session = await fixture.session();
       const { stopReason, runId } = await session.prompt("think of it; say hello ; say there").ended;
       expect(stopReason).toBe("end_turn");
       expect(session.said).toBe("hello there");
@@ -17,26 +17,26 @@ export function promptTests(scene: SessionFixture): void {
       expect(belayOf(session.updates.find((one) => one.sessionUpdate === "agent_message_chunk")).runId).toBe(runId);
     });
 
-    test("the SDK understands everything it is told", async () => {
-      const session = await scene.session("allow");
-      const g = scene.gate();
-      scene.gates.open(g);
-      const heardBefore = scene.peer.heard.length;
+    test("the SDK accepts every update", async () => {
+      const session = await fixture.session("allow");
+      const g = fixture.gate();
+      fixture.gates.open(g);
+      const heardBefore = fixture.peer.heard.length;
       await session.prompt(`think so; say a; call read_file ${g}; approve write_file; sh echo up; say b`).ended;
-      // Whoever is answered has been told what came before.
+      // All updates before an answer have arrived by then.
       await session.request("_belay/session/explain");
       const told = session.updates.map((one) => one.sessionUpdate);
-      expect(scene.peer.heard.slice(heardBefore).map((one) => one.sessionUpdate)).toEqual(told);
+      expect(fixture.peer.heard.slice(heardBefore).map((one) => one.sessionUpdate)).toEqual(told);
       expect(told.length).toBeGreaterThan(8);
     });
 
-    test("two prompts: the second is held, each is answered once, in order", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("a second prompt is held, and both are answered once, in order", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const first = session.prompt(`say one; gate ${g}`);
       const second = session.prompt("say two");
-      await Promise.all([scene.gates.reached(g), session.sees("one")]);
-      scene.gates.open(g);
+      await Promise.all([fixture.gates.reached(g), session.sees("one")]);
+      fixture.gates.open(g);
       const ends = await Promise.all([first.ended, second.ended]);
       expect(ends.map(({ stopReason }) => stopReason)).toEqual(["end_turn", "end_turn"]);
       expect(session.said).toBe("onetwo");
@@ -44,24 +44,24 @@ export function promptTests(scene: SessionFixture): void {
     });
 
     test("twenty prompts at once run in the order in which they were sent", async () => {
-      const session = await scene.session();
+      const session = await fixture.session();
       const numbers = Array.from({ length: 20 }, (_, index) => `${index}.`);
       await Promise.all(numbers.map((one) => session.prompt(`say ${one}`).ended));
       expect(session.said).toBe(numbers.join(""));
     });
 
     test("two sessions of one connection do not wait for each other", async () => {
-      const [one, other] = [await scene.session(), await scene.session()];
-      const g = scene.gate();
+      const [one, other] = [await fixture.session(), await fixture.session()];
+      const g = fixture.gate();
       const held = one.prompt(`gate ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       expect((await other.prompt("say free").ended).stopReason).toBe("end_turn");
-      scene.gates.open(g);
+      fixture.gates.open(g);
       expect((await held.ended).stopReason).toBe("end_turn");
     });
 
-    test("a run that fails says so, with its code and its name", async () => {
-      const session = await scene.session();
+    test("a failed run is reported with its code and id", async () => {
+      const session = await fixture.session();
       const asked = session.prompt("say so; fail it broke");
       if (isFirst) {
         await expect(asked.answer).rejects.toMatchObject({
@@ -77,8 +77,8 @@ export function promptTests(scene: SessionFixture): void {
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("the end says how it ended, and in the first version what it has used up", async () => {
-      const session = await scene.session();
+    test("the end reports the outcome, and in version 1 the usage", async () => {
+      const session = await fixture.session();
       const asked = session.prompt("say so; use 7");
       await asked.ended;
       const end = isFirst ? await asked.answer : session.updates.findLast((one) => one.state === "idle");
@@ -86,35 +86,35 @@ export function promptTests(scene: SessionFixture): void {
       expect(belayOf(end)).toMatchObject(isFirst ? usage : { status: "completed" });
     });
 
-    test("a steer reaches the live run; without one it is a prompt of its own", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("a steer reaches the live run; without one it starts a run", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`say one; gate ${g}; steers`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       const steer = { prompt: [{ type: "text", text: "say more" }] };
       expect(await session.request("_session/steering", steer)).toMatchObject({ outcome: "injected" });
-      scene.gates.open(g);
+      fixture.gates.open(g);
       await asked.ended;
       expect(session.said).toBe("one[steered say more]");
       expect(await session.request("_session/steering", steer)).toMatchObject({ outcome: "startedNewTurn" });
       await session.sees("]more");
     });
 
-    test("a session can be asked why it is busy", async () => {
-      const session = await scene.session();
-      const g = scene.gate();
+    test("_belay/session/explain says why a session is busy", async () => {
+      const session = await fixture.session();
+      const g = fixture.gate();
       const asked = session.prompt(`gate ${g}`);
-      await scene.gates.reached(g);
+      await fixture.gates.reached(g);
       expect(await session.request("_belay/session/explain")).toMatchObject({ busy: true, sessionId: session.id });
-      scene.gates.open(g);
+      fixture.gates.open(g);
       await asked.ended;
     });
   });
 
-  describe("what is wrong is refused with a code, and the connection is usable", () => {
-    test("a session that is not there", async () => {
-      const session = await scene.session();
-      const { code, data } = await scene.peer.refused("session/prompt", {
+  describe("an invalid request is refused with a code, and the connection stays usable", () => {
+    test("an unknown session", async () => {
+      const session = await fixture.session();
+      const { code, data } = await fixture.peer.refused("session/prompt", {
         sessionId: "ses_nowhere",
         prompt: [{ type: "text", text: "say x" }],
       });
@@ -122,26 +122,26 @@ export function promptTests(scene: SessionFixture): void {
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("a method that is not there", async () => {
-      const session = await scene.session();
+    test("an unknown method", async () => {
+      const session = await fixture.session();
       expect((await session.refused("session/fly")).code).toBe(-32601);
       expect((await session.refused("_other/thing")).code).toBe(-32601);
-      await scene.peer.notify("_other/note", { sessionId: session.id });
+      await fixture.peer.notify("_other/note", { sessionId: session.id });
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("a prompt without anything in it, and one of a kind that is not taken", async () => {
-      const session = await scene.session();
+    test("an empty prompt, and one of an unsupported kind", async () => {
+      const session = await fixture.session();
       expect((await session.refused("session/prompt", { prompt: [] })).code).toBe(-32602);
       const audio = { type: "audio", data: "", mimeType: "audio/wav" };
       expect((await session.refused("session/prompt", { prompt: [audio] })).code).toBe(-32602);
       expect((await session.prompt("say on").ended).stopReason).toBe("end_turn");
     });
 
-    test("a directory that is none", async () => {
-      const refused = await scene.peer.refused("session/new", { cwd: `${scene.stage.dir}/nowhere`, mcpServers: [] });
+    test("a directory that does not exist", async () => {
+      const refused = await fixture.peer.refused("session/new", { cwd: `${fixture.acp.dir}/nowhere`, mcpServers: [] });
       expect(refused.code).toBe(-32602);
-      expect((await scene.peer.refused("session/new", { cwd: "here", mcpServers: [] })).code).toBe(-32602);
+      expect((await fixture.peer.refused("session/new", { cwd: "here", mcpServers: [] })).code).toBe(-32602);
     });
   });
 }

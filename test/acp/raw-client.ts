@@ -1,4 +1,4 @@
-// A client that writes lines, and nothing else: any bytes, any order, several in one piece.
+// A client that writes raw lines: any bytes, in any order, several in one chunk.
 import type { AcpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
 import { type Bytes, inMemory } from "./byte-line.ts";
 import { type Fields, type Message, Transcript, type Version } from "./transcript.ts";
@@ -14,13 +14,13 @@ export class RawClient {
     this.version = version;
   }
 
-  /** Connected, and nothing was said yet. `heard` is told of each message that comes. */
+  /** Connects without sending anything. `heard` is called with each message that arrives. */
   static connect(
-    door: Pick<AcpAgent, "connect">,
+    acp: Pick<AcpAgent, "connect">,
     version: Version,
     heard: (message: Message) => void = () => {},
   ): RawClient {
-    const line = inMemory(door);
+    const line = inMemory(acp);
     const client = new RawClient(line, version);
     void client.#read(heard);
     return client;
@@ -32,7 +32,7 @@ export class RawClient {
     return client;
   }
 
-  /** A request that is not sent yet. */
+  /** Creates a request without sending it. */
   request(method: string, params: Fields): Message {
     this.#asked += 1;
     return { jsonrpc: "2.0", id: this.#asked, method, params };
@@ -42,13 +42,13 @@ export class RawClient {
     return this.request("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
   }
 
-  /** Writes them as one piece of bytes. */
+  /** Writes the messages as one chunk. */
   async send(...messages: readonly Message[]): Promise<void> {
     for (const message of messages) this.transcript.add("client", message);
     await this.#line.write(`${messages.map((one) => JSON.stringify(one)).join("\n")}\n`);
   }
 
-  /** Bytes that need not be messages. No note is taken of them. */
+  /** Writes bytes that need not be messages. They are not in the transcript. */
   write(bytes: Uint8Array | string): Promise<void> {
     return this.#line.write(bytes);
   }
@@ -71,12 +71,12 @@ export class RawClient {
     return String(result?.sessionId);
   }
 
-  /** What came after this many messages. */
+  /** The messages after the first `n`. */
   after(count: number): readonly Message[] {
     return this.transcript.said.slice(count).flatMap(({ by, message }) => (by === "agent" ? [message] : []));
   }
 
-  /** Resolves when the agent's side has ended the connection. */
+  /** Resolves when the agent has closed the connection. */
   get closed(): Promise<void> {
     return this.#line.closed;
   }
@@ -91,7 +91,7 @@ export class RawClient {
       const next = await reader.read().catch(() => undefined);
       if (next?.value === undefined) break;
       this.transcript.add("agent", next.value);
-      // Decoding: whether it is one is checked by its readers.
+      // The readers check whether it is a message.
       heard(next.value as Message);
     }
     this.transcript.end();

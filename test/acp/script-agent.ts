@@ -1,6 +1,6 @@
 // An agent that does what its prompt says, step by step, and waits at gates: never for time.
 //
-//   say WORDS · think WORDS · gate NAME · deaf NAME (heeds no cancel) · call TOOL NAME (waits at the gate) ·
+//   say WORDS · think WORDS · gate NAME · deaf NAME (ignores a cancel) · call TOOL NAME (waits at the gate) ·
 //   approve TOOL · ask · sh COMMAND · steers · fail WORDS · use TOKENS · done
 import type { Agent, CallOptions, Execute, Turn, TurnResult } from "../../src/ports/agent.ts";
 import { pass } from "./gates.ts";

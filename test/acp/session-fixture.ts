@@ -1,5 +1,5 @@
-// What one set of tests shares: a way to reach Belay, a version of the protocol, and an editor that is connected.
-// After each test every law of the protocol holds, and at the end every message was a valid one.
+// The fixture of one set of tests: a transport, a protocol version, and a connected editor. Checks every law of the
+// protocol after each test, and at the end that every message was valid.
 import { afterAll, afterEach, beforeAll, expect, onTestFailed } from "vitest";
 import { type AcpFixture, openAcpFixture, type Transport } from "./acp-fixture.ts";
 import { brokenLaws } from "./laws.ts";
@@ -12,7 +12,7 @@ const OPEN_MS_MAX = 60_000;
 export class SessionFixture {
   readonly version: Version;
   readonly transport: Transport;
-  #stage: AcpFixture | undefined;
+  #fixture: AcpFixture | undefined;
   #peers: Peer[] = [];
   #names = 0;
 
@@ -20,7 +20,7 @@ export class SessionFixture {
     this.transport = transport;
     this.version = version;
     beforeAll(async () => {
-      this.#stage = await openAcpFixture(transport);
+      this.#fixture = await openAcpFixture(transport);
       await this.connect();
     }, OPEN_MS_MAX);
     afterEach(() => {
@@ -30,50 +30,50 @@ export class SessionFixture {
     });
     afterAll(async () => {
       for (const peer of this.#peers.toReversed()) await peer.drop();
-      await this.#stage?.close();
+      await this.#fixture?.close();
       for (const { transcript } of this.#peers) {
         expect(invalidMessages(withoutRefused(transcript.said), version)).toEqual([]);
       }
     }, OPEN_MS_MAX);
   }
 
-  get stage(): AcpFixture {
-    if (this.#stage === undefined) throw new Error("The scene was not opened.");
-    return this.#stage;
+  get acp(): AcpFixture {
+    if (this.#fixture === undefined) throw new Error("The fixture was not opened.");
+    return this.#fixture;
   }
 
   get gates(): AcpFixture["gates"] {
-    return this.stage.gates;
+    return this.acp.gates;
   }
 
-  /** The editor that is there from the beginning. */
+  /** The editor that is connected from the start. */
   get peer(): Peer {
     const [peer] = this.#peers;
-    if (peer === undefined) throw new Error("The scene was not opened.");
+    if (peer === undefined) throw new Error("The fixture was not opened.");
     return peer;
   }
 
-  /** Another one. */
+  /** Connects another editor. */
   async connect(): Promise<Peer> {
-    const peer = await Peer.open(await this.stage.connect(), this.version);
+    const peer = await Peer.open(await this.acp.connect(), this.version);
     this.#peers.push(peer);
     return peer;
   }
 
-  /** A session of its own, for one test. */
+  /** A separate session for one test. */
   async session(permits?: Permits): Promise<PeerSession> {
     onTestFailed(() => console.error(this.#peers.map(({ transcript }) => transcript.shown).join("\n---\n")));
-    return this.peer.newSession(this.stage.dir, permits);
+    return this.peer.newSession(this.acp.dir, permits);
   }
 
-  /** A name for a gate that no other test has. */
+  /** A unique name for a gate. */
   gate(): string {
     this.#names += 1;
     return `gate-${this.#names}`;
   }
 }
 
-/** What a test has sent in order to be refused need not be valid; what it was refused with must be. */
+/** Drops requests that were refused, which may be invalid; the refusals themselves must be valid. */
 function withoutRefused(said: readonly Said[]): readonly Said[] {
   const refused = new Set(
     said.flatMap(({ by, message }) => (by === "agent" && message.error !== undefined ? [message.id] : [])),

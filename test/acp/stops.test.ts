@@ -1,4 +1,4 @@
-// Every method that stops something, in each version, as a request and as a notification: none is lost for its form.
+// All methods that stop something, in each version, as requests and as notifications: none is lost because of its form.
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => belay.close({ mode: "cancel", limitMs: 1_000 }));
 
 const FORMS = ["request", "notification"] as const;
-/** Stopped as a process in the integration tests: none is started here. */
+/** Covered by the integration tests, because no process is started here. */
 const ELSEWHERE = "terminal/cancel";
 
 const cells = ([1, 2] as const).flatMap((version) =>
@@ -28,14 +28,14 @@ const cells = ([1, 2] as const).flatMap((version) =>
     .flatMap(([method]) => FORMS.map((form) => [version, method, form] as const)),
 );
 
-/** Fields that say nothing about what is covered, in forms that nobody expects. */
+/** Irrelevant fields in unexpected forms. */
 const ODD: readonly Fields[] = [
   { reason: "x".repeat(5_000) },
   { reason: 7, timeout_ms: "soon", inject_reminder: "no", more: 1 },
   { reason: { note: "why" }, timeoutMs: 1e9, injectReminder: 1 },
 ];
 
-describe("a stop is carried out in either form", () => {
+describe("a stop works in either form", () => {
   test.each(cells.flatMap((cell) => ODD.map((odd) => [...cell, odd] as const)))(
     "version %d: %s as a %s",
     async (version, method, form, odd) => {
@@ -64,7 +64,7 @@ describe("a stop is carried out in either form", () => {
 
   test.each([
     ["_belay/tool_call/cancel", {}, /^_belay\/tool_call\/cancel was refused: .*toolCallId/],
-    // That it looked for the process shows that it was taken. A client of the SDK does not send this one.
+    // The lookup of the process shows that it was handled. A client of the SDK does not send this one.
     [ELSEWHERE, { terminalId: "proc_nowhere" }, /^terminal\/cancel was refused: There is no terminal proc_nowhere\./],
   ])("a notification that is refused is reported: %s", async (method, params, report) => {
     const reported = Promise.withResolvers<string>();
@@ -74,7 +74,7 @@ describe("a stop is carried out in either form", () => {
     await client.drop();
   });
 
-  test("what is not in the table is answered as unknown, and in version 1 so is what only version 2 has", async () => {
+  test("a method that is not in the table is unknown, in version 1 also those of version 2", async () => {
     const { client, sessionId } = await opened(1);
     for (const method of ["tool_call/cancel", "terminal/cancel", "session/stop", "toString"]) {
       expect((await client.ask(method, { sessionId })).error?.code).toBe(-32601);

@@ -1,4 +1,4 @@
-// Everything that was said on one connection, in order, as the client's end of it saw it.
+// All messages of one connection, in order, as seen at the client's end.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export class Transcript {
   #waiters: Waiter[] = [];
   #over: Error | undefined;
 
-  /** The client's end of a connection, with a note taken of everything that passes. */
+  /** Wraps the client's end of a connection and records every message. */
   around(stream: Stream): Stream {
     const heard = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
@@ -50,12 +50,12 @@ export class Transcript {
   }
 
   add(by: Said["by"], message: unknown): void {
-    // Decoding: whether it is a message at all is for the schema to say.
+    // The schema checks whether it is a message.
     this.said.push({ by, message: message as Message });
     this.#look();
   }
 
-  /** Nothing more comes: whoever waits for something waits in vain. */
+  /** Ends the transcript: pending waits reject. */
   end(): void {
     this.#over ??= new Error("The connection has ended.");
     for (const { fail } of this.#waiters.splice(0)) fail(this.#over);
@@ -75,7 +75,7 @@ export class Transcript {
     });
   }
 
-  /** The last of it, for whoever looks at a test that failed. */
+  /** The last messages, for the log of a failed test. */
   get shown(): string {
     const lines = this.said.map(({ by, message }) => `${by === "client" ? "→" : "←"} ${JSON.stringify(message)}`);
     return lines.slice(-SHOWN_MAX).join("\n");
@@ -92,7 +92,7 @@ export interface Update extends Fields {
   readonly sessionUpdate: string;
 }
 
-/** The update a message brings, and of which session; undefined if it brings none. */
+/** The update in a message, and its session; undefined if there is none. */
 export function updateOf({ by, message }: Said): { readonly sessionId: string; readonly update: Update } | undefined {
   if (by !== "agent" || message.method !== "session/update") return undefined;
   return { sessionId: String(message.params?.sessionId), update: message.params?.update as Update };
@@ -106,7 +106,7 @@ export const belayOf = (value: unknown): Fields => fieldsOf(fieldsOf(fieldsOf(va
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The run an answer to a prompt speaks of. */
+/** The run of an answer to a prompt. */
 export function answeredRun({ result, error }: Message): string {
   return textOf(belayOf(result).runId) || textOf(fieldsOf(error?.data).runId) || textOf(result?.messageId);
 }

@@ -1,4 +1,5 @@
-// An editor, Belay, and a foreign agent behind it: what the agent offers reaches the editor, and its answers come back.
+// An editor, Belay, and an external agent behind it: the agent's features reach the editor, and the editor's settings
+// reach the agent.
 import { type AnyMessage, client, type SessionUpdate, type Stream } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { acpAgent } from "../../src/protocols/acp/agent/acp-agent.ts";
@@ -10,7 +11,7 @@ import type { Skills } from "../acp-client/external-program.ts";
 import { mark, marked, markedAtLeast } from "../fixtures/marked-process.ts";
 
 interface Editor extends AsyncDisposable {
-  readonly house: ExternalAgentFixture;
+  readonly fixture: ExternalAgentFixture;
   readonly updates: SessionUpdate[];
   readonly sent: AnyMessage[];
   readonly sessionId: string;
@@ -22,7 +23,7 @@ interface Editor extends AsyncDisposable {
 
 async function editor(skills: Skills = {}): Promise<Editor> {
   const updates = new AgentSessions();
-  const house = await externalAgentFixture({ skills, agent: { updates } });
+  const fixture = await externalAgentFixture({ skills, agent: { updates } });
   const [toAgent, toClient] = [new TransformStream<AnyMessage>(), new TransformStream<AnyMessage>()];
   const sent: AnyMessage[] = [];
   const spy = new TransformStream<AnyMessage, AnyMessage>({
@@ -32,8 +33,8 @@ async function editor(skills: Skills = {}): Promise<Editor> {
     },
   });
   const stream: Stream = { readable: toAgent.readable, writable: toClient.writable };
-  const door = acpAgent({ control: house.belay, clock: systemClock, version: "0", behind: updates });
-  door.connect(stream);
+  const acp = acpAgent({ control: fixture.belay, clock: systemClock, version: "0", behind: updates });
+  acp.connect(stream);
   const seen: SessionUpdate[] = [];
   const waiting = new Set<() => void>();
   const connection = client({ name: "editor" })
@@ -44,10 +45,10 @@ async function editor(skills: Skills = {}): Promise<Editor> {
     .connect({ readable: toClient.readable.pipeThrough(spy), writable: toAgent.writable });
   const ask = (method: string, params: object) => connection.agent.request<{ [key: string]: unknown }>(method, params);
   await ask("initialize", { protocolVersion: 1, clientCapabilities: {} });
-  const opened = await ask("session/new", { cwd: house.dir, mcpServers: [] });
+  const opened = await ask("session/new", { cwd: fixture.dir, mcpServers: [] });
   const sessionId = String(opened.sessionId);
   return {
-    ...{ house, updates: seen, sent, sessionId, opened },
+    ...{ fixture, updates: seen, sent, sessionId, opened },
     request: (method, params = {}) => ask(method, { sessionId, ...params }),
     prompt: (text) => ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] }),
     sees: (isIt) =>
@@ -61,7 +62,7 @@ async function editor(skills: Skills = {}): Promise<Editor> {
         waiting.add(look);
         look();
       }),
-    [Symbol.asyncDispose]: () => house[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 
@@ -70,10 +71,10 @@ const says = (text: string) => (update: SessionUpdate) =>
   update.content.type === "text" &&
   update.content.text.includes(text);
 
-test("plans, commands, usage, titles and updates of tomorrow reach the editor as they came", async () => {
+test("plans, commands, usage, titles and unknown updates reach the editor unchanged", async () => {
   await using one = await editor();
   await one.prompt("extras");
-  // As they were sent: the client's own SDK drops what it does not know.
+  // As they were sent: the client's SDK drops unknown ones.
   const updates = one.sent.flatMap((message) => ("params" in message ? [Object(message.params).update] : []));
   const kinds = updates.map((update) => Object(update).sessionUpdate);
   for (const kind of ["plan", "available_commands_update", "usage_update", "session_info_update", "something_newer"]) {
@@ -105,9 +106,9 @@ test("a call keeps its kind, its status, its lines, its diff and its picture", a
   expect(invalidMessages(said, 1).filter((flaw) => !flaw.includes("answers nothing"))).toEqual([]);
 });
 
-test("modes, models and options are the agent's: shown when it has opened its session, and set there", async () => {
+test("the agent's modes, models and options are shown when it has opened its session, and can be set", async () => {
   await using one = await editor({ menus: true });
-  // Before it runs: sent to it before its first prompt.
+  // Set before it runs: sent before its first prompt.
   await one.request("session/set_model", { modelId: "small" });
   await one.request("session/set_mode", { modeId: "plan" });
   await one.prompt("settings");
@@ -120,18 +121,18 @@ test("modes, models and options are the agent's: shown when it has opened its se
   });
   await one.prompt("settings");
   await one.sees(says('{"effort":"low"}'));
-  const again = await one.request("session/load", { cwd: one.house.dir, mcpServers: [] });
+  const again = await one.request("session/load", { cwd: one.fixture.dir, mcpServers: [] });
   expect(again).toMatchObject({ modes: { currentModeId: "build" }, configOptions: [{ id: "effort" }] });
 });
 
-test("G19: a close ends the agent of the session with everything it has started", async () => {
+test("G19: a close ends the session's agent with all its processes", async () => {
   await using one = await editor();
   const id = mark();
   await one.prompt(`leave ${id} env -i`);
   await markedAtLeast(id, 2);
   expect(await one.request("session/close")).toEqual({});
   expect(marked(id)).toEqual([]);
-  const session = one.house.belay.session(one.sessionId);
+  const session = one.fixture.belay.session(one.sessionId);
   expect(await session.processes.list()).toEqual([]);
 });
 

@@ -1,12 +1,13 @@
-// The public surface of `agent-belay/acp`, name by name: Belay for editors, and other agents behind Belay.
+// The public exports of `agent-belay/acp`, name by name: Belay for editors, and external agents under Belay.
 
-export type {
-  AcpAgent,
-  AcpClientInfo,
-  AcpConnection,
-  Audit,
-  ConnectOptions,
-  OpenedSession,
+export {
+  type AcpAgent,
+  type AcpClientInfo,
+  type AcpConnection,
+  type Audit,
+  type ConnectOptions,
+  type CreateAcpAgentOptions,
+  createAcpAgent,
+  type OpenedSession,
 } from "./agent/acp-agent.ts";
 export { type ExternalAgentOptions, externalAgent } from "./client/external-agent.ts";
-export { type CreateAcpAgentOptions, createAcpAgent } from "./create-acp-agent.ts";

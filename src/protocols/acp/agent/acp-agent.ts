@@ -1,57 +1,74 @@
-// The door for editors: Belay as an agent of the Agent Client Protocol, on any stream, in either of its versions.
+// Belay as an agent of the Agent Client Protocol, on any stream, in either version of the protocol.
 //
 // Invariants
-// 1. Every prompt is answered once, after everything of its run was told. A cancel is a result.
-// 2. A client that leaves stops nothing. What becomes of what it had begun is for whoever opened the door to say.
-import type { Stream } from "@agentclientprotocol/sdk";
+// 1. Every prompt is answered once, after all updates of its run. A cancel is a result, not an error.
+// 2. A client that disconnects stops nothing. The owner of the connection decides what happens to its runs.
+import { resolve } from "node:path";
+import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { agentProtocolRouter } from "@agentclientprotocol/sdk/experimental/v2";
+import { invalid, isObject, rejectUnknown } from "../../../core/input.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { BelayControl, RunControl } from "../../../ports/control.ts";
+import { systemClock } from "../../../system/system-clock.ts";
+import { version } from "../../../system/version.ts";
 import { type AcpClientInfo, LOCAL_USER } from "./acp-client-info.ts";
 import { AcpSessions, type OpenedSession } from "./acp-sessions.ts";
 import type { AgentBehind } from "./agent-behind.ts";
 import type { Audit } from "./audit.ts";
-import { inOrder } from "./intake.ts";
+import { loopTurn } from "./loop-turn.ts";
 import { v1App } from "./versions/v1-app.ts";
 import { v2App } from "./versions/v2-app.ts";
 
 export interface AcpAgentOptions {
   readonly control: BelayControl;
   readonly clock: Clock;
-  /** Of Belay. */
+  /** Belay's version. */
   readonly version: string;
-  /** Who comes in. Default: the user of this machine, who may do everything. */
+  /** The identity and permissions of the client. Default: the local user, with all permissions. */
   readonly client?: AcpClientInfo;
-  /** Where a session works that was made without a directory. */
+  /** The working directory of sessions that were created without one. */
   readonly directory?: string;
   readonly audit?: Audit;
-  /** Something for the operator. */
+  /** Reports a problem to the operator. */
   readonly notice?: (text: string) => void;
-  /** The agent behind Belay, where the work is done by one in this program. */
+  /** The external agent behind Belay, if one in this program does the work. */
   readonly behind?: AgentBehind;
-  /** Told when a client opens a session, before that is answered: what it brought along for it. */
+  /**
+   * Called when a client opens a session, before the request is answered, with the resources that the client provided.
+   */
   readonly onSession?: (session: OpenedSession) => void;
 }
 
 export interface AcpAgent {
-  /** Also what the SDK wants of an agent that is connected to a transport of its own. */
+  /** Connects a client. The signature is also the one that the SDK expects of an agent. */
   connect(stream: Stream, options?: ConnectOptions): AcpConnection;
 }
 
 export interface ConnectOptions {
   /**
-   * Called when the input has ended. The connection is closed when it resolves; until then answers still go out, to a
-   * client that has closed its end and still listens.
+   * Called when the input has ended. The connection is closed when it resolves. Until then answers are still sent, to
+   * a client that has closed its end and still reads.
    */
   readonly atEnd?: (client: AcpConnection) => Promise<void>;
 }
 
 export interface AcpConnection {
   readonly closed: Promise<void>;
-  /** The runs begun through this connection that were not answered yet. */
+  /** The runs started through this connection that are not answered yet. */
   readonly runs: readonly RunControl[];
-  /** Resolves when every prompt that was sent through this connection is answered. */
+  /** Resolves when every prompt of this connection is answered. */
   settled(): Promise<void>;
+}
+
+export interface CreateAcpAgentOptions
+  extends Pick<AcpAgentOptions, "client" | "directory" | "audit" | "notice" | "onSession"> {}
+
+/** Makes Belay an agent that editors can connect to, on any stream: `createAcpAgent(belay).connect(stream)`. */
+export function createAcpAgent(belay: BelayControl, options: CreateAcpAgentOptions = {}): AcpAgent {
+  if (!isObject(options)) throw invalid("The options of createAcpAgent() must be an object.");
+  const { client, directory, audit, notice, onSession, ...rest } = options;
+  rejectUnknown(rest, "createAcpAgent()");
+  return acpAgent({ control: belay, clock: systemClock, version: version(), directory: resolve("."), ...options });
 }
 
 export function acpAgent(options: AcpAgentOptions): AcpAgent {
@@ -59,12 +76,12 @@ export function acpAgent(options: AcpAgentOptions): AcpAgent {
 }
 
 function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
-  const { control, clock, version, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
-  const { onSession, behind } = options;
+  const { control, clock, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
+  const { version: named, onSession, behind } = options;
   const context = new AcpSessions({ control, clock, guest, directory, audit, notice, onSession, behind });
-  const router = agentProtocolRouter().withV1(v1App(context, version)).withV2(v2App(context, version));
+  const router = agentProtocolRouter().withV1(v1App(context, named)).withV2(v2App(context, named));
   const ordered = inOrder(stream, async () => {
-    await atEnd?.(here).catch((error: unknown) => notice(`The end of a connection has failed: ${String(error)}`));
+    await atEnd?.(here).catch((error: unknown) => notice(`Ending a connection failed: ${String(error)}`));
   });
   const { closed } = router.connect(ordered);
   const here: AcpConnection = {
@@ -75,6 +92,38 @@ function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: Connec
     settled: async () => void (await Promise.allSettled(context.prompts.map((own) => own.ended))),
   };
   return here;
+}
+
+/**
+ * Delivers messages to their handlers one after the other, in order of arrival.
+ *
+ * A handler has started before the next message is delivered. Otherwise a cancel could overtake an earlier prompt,
+ * because the SDK walks a list of handlers and awaits each of them. When the input ends, `atEnd` runs before the stream
+ * closes. Until then answers are still sent.
+ */
+export function inOrder(stream: Stream, atEnd: () => Promise<void>): Stream {
+  const reader = stream.readable.getReader();
+  const readable = new ReadableStream<AnyMessage>(
+    {
+      async pull(controller) {
+        const next = await reader.read().catch((error: unknown) => ({ error }));
+        // The steps between arrival and handler only await resolved promises, so they are done in the next turn. The
+        // end of the input waits for them too, because `atEnd` must include a prompt that came last.
+        await loopTurn();
+        if ("value" in next && next.value !== undefined) {
+          controller.enqueue(next.value);
+          return;
+        }
+        await atEnd();
+        if ("error" in next) controller.error(next.error);
+        else controller.close();
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    // No read-ahead: a message that was read has been delivered.
+    { highWaterMark: 0 },
+  );
+  return { readable, writable: stream.writable };
 }
 
 export type { AcpClientInfo, Audit, OpenedSession };

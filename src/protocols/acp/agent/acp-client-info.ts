@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, and what they may do.
+// The identity of a client and its permissions.
 import { ControlError } from "../../../core/errors.ts";
 import { isSessionId, type SessionId, tenantOf } from "../../../core/model/ids.ts";
 import { unknownSession } from "./rpc-error.ts";
@@ -7,12 +7,12 @@ export type Scope = "read" | "prompt" | "cancel" | "approve" | "admin";
 
 export interface AcpClientInfo {
   readonly name: string;
-  /** Sessions are made in it, and no other is there. */
+  /** The tenant of its sessions; the client sees no others. */
   readonly tenant?: string | undefined;
   readonly may: ReadonlySet<Scope>;
 }
 
-/** The user of this machine, who has started us. */
+/** The local user, who started this process. */
 export const LOCAL_USER: AcpClientInfo = {
   name: "editor",
   may: new Set(["read", "prompt", "cancel", "approve", "admin"]),
@@ -33,7 +33,7 @@ const VERBS: Readonly<Record<Scope, string>> = {
   admin: "do that",
 };
 
-/** An id as a session of this guest. What is another's is not there. */
+/** Checks that an id names a session that this client may see. Otherwise it is reported as not found. */
 export function sessionOf({ tenant }: AcpClientInfo, id: string): SessionId {
   if (!isSessionId(id) || !isOwn({ tenant }, id)) throw unknownSession(id);
   return id;

@@ -1,10 +1,10 @@
-// What a guest may ask, in either version of the protocol: its sessions, its prompts, and everything that stops.
+// The requests of a client, in either version of the protocol: sessions, prompts, and everything that stops.
 //
 // Invariants
 // 1. Prompts and stops take effect in the tick in which they arrive, so in the order in which they were sent.
-// 2. A stop of a session needs no session that is open on this connection: whoever may stop it can.
-// 3. A session is opened and closed by one request after the other. From the arrival of a close on it is not open.
-// 4. Every control request leaves a record, also one that is refused. A record that cannot be kept stops nothing.
+// 2. A stop does not need a session that is open on this connection, only permission to stop it.
+// 3. Opening and closing a session are serialised. A session counts as closed from the arrival of its close request.
+// 4. Every control request leaves an audit record, even if it is refused. A failed write blocks nothing.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { CancelReceipt, SessionReceipt } from "../../../core/model/cancel.ts";
@@ -47,7 +47,7 @@ export interface AcpSessionsOptions {
   readonly behind: AgentBehind | undefined;
 }
 
-/** What a client brought along for a session. */
+/** The resources that a client provided for a session. */
 export interface OpenedSession {
   readonly sessionId: SessionId;
   readonly cwd: string;
@@ -66,16 +66,16 @@ export interface CallStopRequest {
 }
 
 export class AcpSessions {
-  /** Of the agent behind Belay. Undefined: there is none in this program. */
+  /** Settings of the agent behind Belay; undefined if there is none in this program. */
   readonly agent: AgentSettings | undefined;
   readonly #options: AcpSessionsOptions;
   readonly #records: AuditRecords;
   readonly #sessions = new Map<SessionId, AttachedSession>();
-  /** Closed by the client, and not let go before it was told how everything in them ended. */
+  /** Closed by the client, but kept until the client has received how everything in them ended. */
   readonly #leaving = new Set<AttachedSession>();
-  /** The last that opens or closes a session. */
+  /** The last open or close request of each session. */
   readonly #turns = new Map<SessionId, Promise<unknown>>();
-  /** Known once the first message has come: it says which version is spoken. */
+  /** Set by the first message, which determines the protocol version. */
   #peer: Peer | undefined;
 
   constructor(options: AcpSessionsOptions) {
@@ -90,12 +90,12 @@ export class AcpSessions {
     return this.#options.guest;
   }
 
-  /** Reports what has no answer. */
+  /** Reports a problem that no answer can carry. */
   get notice(): AcpSessionsOptions["notice"] {
     return this.#options.notice;
   }
 
-  /** Prompts that wait for their answers. */
+  /** Prompts that are not answered yet. */
   get prompts(): readonly OwnPrompt[] {
     return [...this.#sessions.values(), ...this.#leaving].flatMap((attached) => attached.prompts);
   }
@@ -119,7 +119,7 @@ export class AcpSessions {
     });
   }
 
-  /** Opens a session that there is. What was asked of it behind this request finds it open. */
+  /** Opens an existing session. Requests that follow this one already find it open. */
   async open(id: string, from: Exclude<From, "new">, brought: ClientResources): Promise<AttachedSession> {
     allow(this.guest, "read");
     const session = this.#options.control.session(sessionOf(this.guest, id));
@@ -147,11 +147,11 @@ export class AcpSessions {
     return listSessions(control, guest, directory, options);
   }
 
-  /** In this tick. Throws if it is refused here; a refusal of Belay itself comes with the answer. */
+  /** Registers a prompt synchronously. Throws if it is refused here; a refusal by Belay arrives with the answer. */
   prompt(id: string, prompt: Prompt, delivery: Delivery = "queue"): OwnPrompt {
     try {
       allow(this.guest, "prompt");
-      // It stops the live run, whose ever that is.
+      // It stops the live run, even one of another client.
       if (delivery === "interrupt") allow(this.guest, "cancel");
       const attached = this.#sessions.get(sessionOf(this.guest, id));
       if (attached === undefined) throw unknownSession(id);
@@ -169,7 +169,7 @@ export class AcpSessions {
     }
   }
 
-  /** Stops what was accepted before; or, if a run is named, that one and no other. */
+  /** Stops everything accepted before; or, if a run is named, only this run. */
   async cancel(id: string, { run, background }: SessionStop): Promise<SessionReceipt | CancelReceipt> {
     return this.#records.noted("cancel", run ?? id, async () => {
       allow(this.guest, "cancel");
@@ -179,20 +179,20 @@ export class AcpSessions {
     });
   }
 
-  /** A run by its id, whoever began it. */
+  /** Cancels a run by its id, even if another client started it. */
   async cancelRun(run: string, note?: string): Promise<CancelReceipt> {
     return this.#records.noted("cancel", run, async () => {
       allow(this.guest, "cancel");
       const own = this.#own(run);
       if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
       const home = isRunId(run) ? await this.#options.control.findSession(run) : undefined;
-      // Another tenant's is not there, and neither is the name of its session.
+      // A run of another tenant is reported as unknown, so that not even its session is disclosed.
       if (home === undefined || !isOwn(this.guest, home)) return { kind: "unknown" };
       return this.#cancelRun(home, run, note);
     });
   }
 
-  /** A prompt that was sent through here is taken back, wherever it stands. Never rejects: nobody waits for it. */
+  /** Cancels a prompt of this connection in any phase. Never rejects, because no request awaits it. */
   async withdraw(own: OwnPrompt): Promise<void> {
     const work = async (): Promise<CancelReceipt> => {
       allow(this.guest, "cancel");
@@ -201,7 +201,7 @@ export class AcpSessions {
     await this.#records.noted("cancel", own.runId, work).catch(() => {});
   }
 
-  /** Whether a call is known that does not stop by itself: asking for it would promise too much. */
+  /** Whether this is a known call that cannot be stopped alone. */
   isUnstoppable(id: string, call: string): boolean {
     const attached = isCallId(call) ? this.#sessions.get(sessionOf(this.guest, id)) : undefined;
     return attached !== undefined && isCallId(call) && attached.isUnstoppable(call);
@@ -226,7 +226,7 @@ export class AcpSessions {
     });
   }
 
-  /** Stops everything of it and lets it go. It is there to be loaded again. */
+  /** Stops everything in the session and closes it on this connection. It can be loaded again. */
   async close(id: string): Promise<void> {
     await this.#records.noted("close", id, async () => {
       const { attached } = this.#mine(id);
@@ -247,7 +247,7 @@ export class AcpSessions {
     });
   }
 
-  /** It accepts nothing any more and is not listed. Its log stays. */
+  /** Closes the session permanently: it accepts nothing more and is not listed. Its log is kept. */
   async remove(id: string): Promise<void> {
     await this.#records.noted("delete", id, async () => {
       allow(this.guest, "cancel");
@@ -255,19 +255,19 @@ export class AcpSessions {
       await openRow(session);
       const receipt = await session.close({ reason: this.#reason("The client deleted the session") });
       const attached = this.#sessions.get(session.id);
-      // One that is being closed is told to its end by that.
+      // A session that is being closed reports its end through that request.
       if (attached === undefined) await this.#turns.get(session.id);
       else await this.#toldEnd(attached, receipt).finally(() => this.#release(attached));
       return receipt;
     });
   }
 
-  /** Which mode a session is in that is open here; undefined: its agent has none. */
+  /** The mode of a session that is open here; undefined if its agent has no modes. */
   choice(id: string): ModeChoice | undefined {
     return this.#sessions.get(sessionOf(this.guest, id))?.choice;
   }
 
-  /** A mode in which nobody is asked is an approval in advance. Answered after the change was told. */
+  /** Sets the mode, which may approve in advance. Resolves after the change was sent to the client. */
   async setMode(id: string, mode: string): Promise<void> {
     await this.#records.noted("set-mode", id, async () => {
       allow(this.guest, "approve");
@@ -284,7 +284,7 @@ export class AcpSessions {
     return this.#options.control.session(sessionOf(this.guest, id)).explain();
   }
 
-  /** The client is gone. What it had begun goes on. */
+  /** Releases all sessions when the client is gone. Its runs continue. */
   leave(): void {
     for (const attached of [...this.#sessions.values(), ...this.#leaving]) this.#release(attached);
   }
@@ -313,7 +313,7 @@ export class AcpSessions {
     return { attached };
   }
 
-  /** Resolves when the client was told how everything ended that was just stopped. */
+  /** Resolves when the client has received how everything in the receipt ended. */
   async #toldEnd(attached: AttachedSession, receipt: SessionReceipt): Promise<void> {
     const { control } = this.#options;
     await Promise.allSettled(receipt.runs.map(async ({ runId }) => (await control.run(runId)).outcome));
@@ -348,7 +348,7 @@ export class AcpSessions {
     if (this.#sessions.get(id) === attached) this.#sessions.delete(id);
   }
 
-  /** After everything that has opened or closed this session before. */
+  /** Runs after all earlier open and close requests of this session. */
   async #inTurn<T>(id: SessionId, work: () => Promise<T>): Promise<T> {
     const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work); // @fault opened-twice-at-once
     const over = turn.catch(() => {});
@@ -360,10 +360,10 @@ export class AcpSessions {
     }
   }
 
-  /** Nothing is dropped in silence: tools that were brought along and cannot be used are named. */
+  /** Names the MCP servers that are not used, so that they are not dropped silently. */
   async #ignored(sessionId: SessionId, { mcpServers, cwd }: ClientResources): Promise<void> {
     if (mcpServers.length === 0 || this.#options.onSession !== undefined) return;
-    const text = "MCP servers of the client are not used by this agent: its tools are those of its configuration.";
+    const text = "This agent does not use MCP servers of the client: its tools come from its configuration.";
     const telling = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;
     await this.#peer?.tell({ sessionId, cwd }, telling, ASIDE);
   }
@@ -380,7 +380,7 @@ export class AcpSessions {
   }
 }
 
-/** What `cancel` is about: all of a session, or one run of it. */
+/** The scope of `cancel`: a whole session, or one run of it. */
 export interface SessionStop {
   readonly run: string | undefined;
   readonly background: "keep" | "stop";

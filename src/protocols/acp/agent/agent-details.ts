@@ -1,5 +1,5 @@
-// What an agent behind Belay says of its calls beyond what Belay records itself: read from the call's record, from its
-// progress and from its result, and sent on as the client's protocol has it. Pure.
+// Details of an external agent's calls beyond Belay's own record: read from the call's record, progress and result, and
+// sent to the client in the protocol's terms. Pure.
 import type { ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
 import type { Json } from "../../../core/model/prompt.ts";
 
@@ -18,7 +18,7 @@ const KINDS: readonly ToolKind[] = [
 
 type JsonObject = { readonly [key: string]: Json };
 
-/** Undefined: it says nothing in the words of the protocol. */
+/** Undefined if there are no such details. */
 export function callDetails(data: Json | undefined): CallDetails | undefined {
   const given = isObject(data) ? data.acp : undefined;
   if (!isObject(given)) return undefined;
@@ -34,7 +34,7 @@ export function callDetails(data: Json | undefined): CallDetails | undefined {
   };
 }
 
-/** A result with diffs or pictures, as content. Undefined: it is an ordinary result. */
+/** A result with diffs or pictures as content; undefined for an ordinary result. */
 export function resultContent(result: Json | undefined): ToolCallContent[] | undefined {
   if (!isObject(result)) return undefined;
   const { text, diffs = [], content = [], ...rest } = result;
@@ -61,7 +61,7 @@ function callContent(given: Json): readonly ToolCallContent[] {
   return given.type === "content" && isBlock(given.content) ? [asIs(given)] : [];
 }
 
-/** The blocks that every client of the protocol knows. */
+/** Whether this is a content block that every client supports. */
 function isBlock(given: Json | undefined): boolean {
   if (!isObject(given)) return false;
   if (given.type === "text") return typeof given.text === "string";
@@ -78,7 +78,7 @@ function location(given: Json): readonly ToolCallLocation[] {
   return [typeof line === "number" ? { path, line } : { path }];
 }
 
-/** Decoding: its shape was checked. */
+/** Its shape was checked. */
 const asIs = (given: JsonObject): ToolCallContent => given as unknown as ToolCallContent;
 
 export const isObject = (value: Json | undefined): value is JsonObject =>

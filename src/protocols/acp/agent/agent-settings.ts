@@ -1,5 +1,5 @@
-// The menus of the agent behind Belay, and the requests that change what they show: modes, models and options. They are
-// the agent's own, and Belay hands them on.
+// Modes, models and options of the agent behind Belay, and the requests that change them. Belay passes them on
+// unchanged.
 import type { SessionConfigOption, SetSessionConfigOptionResponse } from "@agentclientprotocol/sdk";
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
@@ -26,12 +26,12 @@ export class AgentSettings {
     this.#parts = parts;
   }
 
-  /** Undefined: the agent has none, or has not run yet. */
+  /** Undefined if the agent has none, or has not run yet. */
   menus(id: string): { readonly [key: string]: Json } | undefined {
     return this.#parts.behind.menus(sessionOf(this.#parts.guest, id));
   }
 
-  /** Answers `{}` for a setting that is sent to the agent when it starts. */
+  /** Sets a mode or a model. Returns `{}` if it is sent to the agent only when it starts. */
   async set(method: string, params: Params): Promise<object> {
     return (await this.#set<object>(method, params)) ?? {};
   }
@@ -40,7 +40,7 @@ export class AgentSettings {
     const answer = await this.#set<SetSessionConfigOptionResponse>("session/set_config_option", params);
     if (answer !== undefined) return answer;
     const { configOptions } = this.menus(params.sessionId) ?? {};
-    // Decoding: as the agent gave them. Its own update says what holds once it runs.
+    // As the agent reported them. Its own update reports the result once it runs.
     return { configOptions: (Array.isArray(configOptions) ? configOptions : []) as unknown as SessionConfigOption[] };
   }
 
@@ -51,7 +51,7 @@ export class AgentSettings {
       allow(guest, "approve");
       const session = sessionOf(guest, params.sessionId);
       if (!isOpen(session)) throw unknownSession(params.sessionId);
-      // Decoding: what the protocol's schema let through is JSON.
+      // Validated by the protocol's schema, so it is JSON.
       answer = await behind.request(session, method, params as unknown as { readonly [key: string]: Json });
     };
     try {
@@ -59,12 +59,15 @@ export class AgentSettings {
     } catch (error) {
       throw rpcError(error);
     }
-    // Decoding: the agent's answer is the protocol's.
+    // The agent's answer has the protocol's type.
     return answer as T | undefined;
   }
 }
 
-/** Also what carries out the work of the session: an agent behind Belay, which is loaded again with the session. */
+/**
+ * Ends the processes of a session, including the process of an external agent, which is restarted when the session is
+ * loaded again.
+ */
 export async function endProcesses({ processes }: SessionControl): Promise<void> {
   const reason = { kind: "user", note: "The client closed the session" } as const;
   const ends = (await processes.list()).map(async ({ id }) => {
@@ -72,6 +75,6 @@ export async function endProcesses({ processes }: SessionControl): Promise<void>
     await one.cancel(reason);
     await one.wait({ limitMs: CLOSE_WAIT_MS });
   });
-  // One that has ended meanwhile cannot be cancelled, and one that is being ended stays on record.
+  // A process that has ended meanwhile rejects, and one that is still ending stays on record.
   await Promise.allSettled(ends);
 }

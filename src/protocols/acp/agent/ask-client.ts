@@ -1,15 +1,15 @@
-// How a question is put to people, in either version: as a form, as a choice, or else as a notice.
+// Asks the client's user a question: as a form, as a choice, or otherwise as a notice.
 import type { Question } from "../../../core/model/question.ts";
 import { answerOf, type Form, formOf } from "./elicitation.ts";
 import type { Choice } from "./peer.ts";
 import { choiceOf, type Option, optionsOf, unaskable } from "./permission-options.ts";
 import type { Update } from "./updates/update.ts";
 
-/** What a client can do about it. */
+/** The ways in which a client can show a question. */
 export interface ClientMethods {
-  /** Undefined: it has no forms. */
+  /** Undefined if the client has no forms. */
   readonly form: ((form: Form) => Promise<Parameters<typeof answerOf>[0]>) | undefined;
-  /** The id of what was chosen. Undefined: nothing was. */
+  /** Resolves with the id of the chosen option, or undefined. */
   readonly choose: (options: Option[]) => Promise<string | undefined>;
   readonly tell: (telling: Update) => Promise<void>;
 }

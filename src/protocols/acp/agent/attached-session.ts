@@ -1,11 +1,12 @@
-// A session that a client has open: followed from its log, told as it happens, its prompts answered in their place.
+// A session that a client has open: follows its log, sends updates to the client, and answers prompts in order.
 //
 // Invariants
-// 1. What is told is the log in its order. A prompt's answer goes out after everything of its run, and before anything
-//    of the next.
+// 1. Updates are sent in the order of the log. A prompt is answered after all updates of its run, and before any of the
+//    next run.
 // 2. A prompt is registered in the tick in which it arrives.
-// 3. A client that does not read has UPDATES_HELD_MAX updates and a page of events held for it. The rest is in the log.
-// 4. Letting go of a session stops nothing in it.
+// 3. For a client that does not read, at most UPDATES_HELD_MAX updates and one page of events are held. The rest stays
+//    in the log.
+// 4. Releasing a session stops nothing in it.
 
 import { ControlError, messageOf, toControlError } from "../../../core/errors.ts";
 import type { Delta, Gap } from "../../../core/model/delta.ts";
@@ -28,22 +29,22 @@ import type { Update } from "./updates/update.ts";
 export interface AttachedOptions {
   readonly control: BelayControl;
   readonly session: SessionControl;
-  /** Where it works. */
+  /** Its working directory. */
   readonly cwd: string;
   readonly peer: Peer;
   readonly clock: Clock;
-  /** Who is there, and whether they may answer questions. */
+  /** The client's name, and whether it may answer questions. */
   readonly by: string;
   readonly answers: "may" | "may not";
   readonly notice: (text: string) => void;
   readonly behind: AgentBehind | undefined;
 }
 
-/** From where it is told: it is new, from its beginning, or from now on. */
+/** Where updates start: at a new session, at the beginning of the log, or now. */
 export type From = "new" | "start" | "now";
 
-/** Nobody hears of it: an error with a stack would be made in vain. */
-const OVER = { name: "Over", message: "The session was let go." } as const;
+/** A constant reason, because an error with a stack would be created for no one. */
+const OVER = { name: "Over", message: "The session was released." } as const;
 
 export class AttachedSession {
   readonly session: SessionControl;
@@ -58,15 +59,15 @@ export class AttachedSession {
   #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
   #narrator = new Narrator();
   #cursor: Seq = 0;
-  /** Up to here it is history: what is open in it is told at its end, as it stands then. */
+  /** Events up to here are history. Questions that are still open at its end are asked then. */
   #history: Seq = 0;
   #historic = new Map<string, Question>();
   #underWay: Promise<void>[] = [];
   #following = true;
-  /** Whether the loop has begun, which ends what is open here when it ends. */
+  /** Whether following has begun. Its end also closes what is open here. */
   #isAttached = false;
   #phase: "here" | "leaving" = "here";
-  /** Runs that are told to somebody else. */
+  /** Runs that are not reported, because they began after the client closed the session. */
   readonly #others = new Set<RunId>();
 
   constructor(options: AttachedOptions) {
@@ -78,12 +79,12 @@ export class AttachedSession {
     this.#questions = new OpenQuestions({ control, peer, place: this.#place, by, notice });
   }
 
-  /** What the session is doing, as far as it was told. */
+  /** The session's state as last sent to the client. */
   get state(): "idle" | "running" | "waiting" {
     return this.#narrator.state;
   }
 
-  /** Which mode it is in, as far as it was told; undefined: its agent has none. */
+  /** The session's mode as last sent to the client; undefined if its agent has no modes. */
   get choice(): ModeChoice | undefined {
     return this.#narrator.choice;
   }
@@ -96,9 +97,9 @@ export class AttachedSession {
     return [...this.#prompts];
   }
 
-  /** Begins to tell, or begins anew. Resolves when what was there has been told. */
+  /** Starts or restarts sending updates. Resolves when the existing history has been sent. */
   async attach(from: From, head: Seq, modal: Modal): Promise<void> {
-    // It is being told already, and what comes will be. To jump ahead would leave out what was asked here.
+    // Already following. Jumping ahead would skip the updates of prompts sent here.
     if (from === "now" && this.#isAttached && this.#following) return this.reached(head);
     this.#reading.abort(OVER);
     await this.#loop;
@@ -118,13 +119,13 @@ export class AttachedSession {
     await this.#caughtUp.promise;
   }
 
-  /** Resolves when everything up to a position was told, or nothing will be any more. */
+  /** Resolves when everything up to a position was sent, or when following has ended. */
   reached(seq: Seq): Promise<void> {
     if (this.#cursor >= seq || !this.#following) return this.#flush().catch(() => {});
     return new Promise((reached) => this.#waiting.push({ seq, reached }));
   }
 
-  /** Registers a prompt, in this tick. */
+  /** Registers a prompt synchronously. */
   prompt(prompt: Prompt, delivery: Delivery): OwnPrompt {
     const own = new OwnPrompt(this.session.prompt(prompt, { delivery }));
     this.#prompts.add(own);
@@ -141,18 +142,18 @@ export class AttachedSession {
     return [...this.#prompts].find((own) => own.runId === runId)?.run;
   }
 
-  /** What has begun is told to its end, and nothing that begins from now on, unless it was asked for here. */
+  /** From now on reports only runs that have begun, and prompts of this client. */
   leave(): void {
     this.#phase = "leaving";
   }
 
-  /** Nothing is told any more. What goes on goes on; prompts that wait are answered by how their runs end. */
+  /** Stops sending updates. Runs continue; pending prompts are answered by their runs' outcomes. */
   release(): void {
     this.#over.abort(OVER);
     if (!this.#isAttached) this.#end(); // @fault never-answered-after-letting-go
   }
 
-  /** Updates that Belay does not record. Those of a client that does not read wait in its connection. */
+  /** Passes on updates that Belay does not record. For a client that does not read they wait in its connection. */
   #followAgent(): void {
     const { behind, peer } = this.#options;
     const unfollow = behind?.follow(this.session.id, (update) => {
@@ -161,9 +162,9 @@ export class AttachedSession {
     if (unfollow !== undefined) this.#over.signal.addEventListener("abort", unfollow, { once: true });
   }
 
-  /** What goes on now, for whoever did not hear it begin. */
+  /** Starts in the middle of the log with the running work. */
   async #joinInside(head: Seq, { modes }: Modal): Promise<void> {
-    // One look: a run that began between two would be reported without its prompt.
+    // A single read: a run that began between two reads would be reported without its prompt.
     const { live, asOf, mode, queue, steers } = await this.session.explain();
     this.#cursor = Math.max(head, asOf);
     this.#history = this.#cursor;
@@ -179,7 +180,9 @@ export class AttachedSession {
     for (const own of this.#prompts) await this.#passed(own, live?.runId);
   }
 
-  /** A prompt that came right behind the request to open the session may have begun, or ended, before it was open. */
+  /**
+   * Handles a prompt that arrived right after the request to open the session, and began or ended before it was open.
+   */
   async #passed(own: OwnPrompt, live: RunId | undefined): Promise<void> {
     try {
       const { runId } = await own.run.accepted;
@@ -188,7 +191,7 @@ export class AttachedSession {
       if (runId === live || (hasEnded && outcome?.kind !== "cancelled")) own.begin(runId);
       if (hasEnded) await own.endByOutcome();
     } catch {
-      // It was refused, and its answer says so; or nobody can say, and then following it says why.
+      // It was refused, and its answer reports that; or the store failed, and following reports that.
     }
   }
 
@@ -205,14 +208,14 @@ export class AttachedSession {
         if (signal.aborted || !(await this.#mayGoOn(error, signal))) break;
       }
     }
-    // Whoever begins anew takes over from here.
+    // A restart takes over from here.
     if (!this.#reading.signal.aborted) this.#end();
   }
 
-  /** Whether following is tried again. Prompts do not wait for that. */
+  /** Decides whether to retry following. Prompts do not wait for that. */
   async #mayGoOn(error: unknown, signal: AbortSignal): Promise<boolean> {
     const { code } = toControlError(error);
-    this.#options.notice(`Following ${this.session.id} has failed: ${messageOf(error)}`);
+    this.#options.notice(`Following ${this.session.id} failed: ${messageOf(error)}`);
     this.#caughtUp.reject(error);
     for (const own of this.#prompts) void own.endByOutcome();
     if (code === "not_found" || code === "shutting_down") return false;
@@ -226,13 +229,13 @@ export class AttachedSession {
   #end(): void {
     this.#following = false;
     this.#questions.close();
-    this.#caughtUp.reject(new ControlError("closed", "The session was let go."));
+    this.#caughtUp.reject(new ControlError("closed", "The session was released."));
     for (const own of this.#prompts) void own.endByOutcome();
     for (const { reached } of this.#waiting.splice(0)) reached();
   }
 
   async #hear(event: Recorded | Delta | Gap): Promise<void> {
-    // A run is told from its beginning, and whose it is must be known by then. Its acceptance was answered before.
+    // Waits until the owner of every prompt is known, which must be settled before its run is reported.
     if (event.type === "run.started" || event.type === "run.taken" || event.type === "run.settled") await this.#known();
     for (const telling of this.#narrator.hear(event)) await this.#pass(telling);
     const at = "seq" in event ? event.seq : event.type === "gap" ? event.to : undefined;
@@ -286,14 +289,14 @@ export class AttachedSession {
     await this.#ask(telling.question);
   }
 
-  /** After everything that was told before it: the question speaks of a call the client must know by then. */
+  /** Asks after all earlier updates: the client must already know the call. */
   async #ask(question: Question): Promise<void> {
     if (this.#options.answers !== "may") return;
     await this.#flush();
     this.#questions.ask(question);
   }
 
-  /** The history has been told: now what of it is still open. */
+  /** After the history: asks the questions that are still open. */
   async #catchUp(): Promise<void> {
     await this.#flush();
     for (const question of this.#historic.values()) await this.#ask(question);
@@ -306,7 +309,7 @@ export class AttachedSession {
     if (own === undefined) return;
     await this.#flush();
     own.begin(runId);
-    // Its answer, if it is one, is on its way before anything else is.
+    // Lets the answer, if there is one, be sent before anything else.
     await loopTurn();
   }
 
@@ -322,7 +325,7 @@ export class AttachedSession {
     const whose = "runId" in telling && this.owns(telling.runId) ? "own" : "other";
     const heard = { whose, when: this.#isHistory ? "history" : "live" } as const;
     const written = this.#options.peer.tell(this.#place, telling, heard);
-    // It is awaited with the others; until then nobody hears of its failure.
+    // Awaited with the others in `#flush`; until then its rejection must not be unhandled.
     written.catch(() => {});
     this.#underWay.push(written);
     if (this.#underWay.length >= UPDATES_HELD_MAX) await this.#flush();

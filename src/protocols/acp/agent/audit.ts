@@ -1,7 +1,7 @@
-// The records of control requests: who asked for what, and what they were told.
+// Audit records of control requests: actor, action and answer.
 //
 // Invariants
-// 1. A record that cannot be kept stops nothing.
+// 1. A record that cannot be written blocks nothing.
 import { messageOf } from "../../../core/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { AcpClientInfo } from "./acp-client-info.ts";
@@ -32,7 +32,7 @@ export interface AuditRecordsOptions {
   readonly notice: (text: string) => void;
 }
 
-/** An id of ours is shorter. What is longer was made up. */
+/** Belay's ids are shorter; a longer one was made up. */
 const TARGET_CHARS_MAX = 128;
 
 export class AuditRecords {
@@ -43,7 +43,7 @@ export class AuditRecords {
     this.#options = options;
   }
 
-  /** Does it, and writes down what came of it before that is answered. Up to its first wait it happens in this tick. */
+  /** Runs `work` and records its result before it is returned. Synchronous up to the first await of `work`. */
   async noted<T>(action: string, target: string | undefined, work: () => Promise<T>): Promise<T> {
     try {
       const answer = await work();
@@ -67,7 +67,7 @@ export class AuditRecords {
         ...(guest.tenant === undefined ? {} : { tenant: guest.tenant }),
       });
     } catch (error) {
-      notice(`The record of ${action} could not be kept: ${messageOf(error)}`);
+      notice(`The audit record of ${action} could not be written: ${messageOf(error)}`);
     }
   }
 }
@@ -77,7 +77,7 @@ export const refused = (error: unknown): { readonly answer: string; readonly cod
   code: codeOf(error),
 });
 
-/** One word for what was answered. */
+/** The answer as one word. */
 function word(answer: unknown): string {
   if (typeof answer !== "object" || answer === null) return "done";
   const { status, kind } = answer as { readonly status?: unknown; readonly kind?: unknown };

@@ -1,4 +1,4 @@
-// What clients of either version ask in the same words.
+// Requests that are the same in both versions of the protocol.
 import type { Json } from "../../../core/model/prompt.ts";
 import type { AcpSessions, ClientResources } from "./acp-sessions.ts";
 import * as extension from "./methods/extensions.ts";
@@ -7,14 +7,14 @@ import { promptOf } from "./prompt-content.ts";
 import { invalidParams, rpcError } from "./rpc-error.ts";
 import type { Listed } from "./session-list.ts";
 
-/** What is said of Belay when a client introduces itself, beside what the protocol has words for. */
+/** Belay's own part of the answer to `initialize`. */
 export const aboutBelay = (version: string): { readonly belay: object } => ({
   belay: { version, methods: [...extension.EXTENSIONS], heldPrompts: true, runIds: true },
 });
 
 export const STEERABLE = { steering: { supported: true } } as const;
 
-/** In the tick of its arrival: nothing may come before a prompt. */
+/** Registers a prompt synchronously, so that nothing overtakes it. */
 export function begin(
   context: AcpSessions,
   { sessionId, prompt }: { readonly sessionId: string; readonly prompt: Parameters<typeof promptOf>[0] },
@@ -47,7 +47,7 @@ interface Bringing {
 }
 
 export function broughtBy({ cwd, mcpServers, additionalDirectories }: Bringing): ClientResources {
-  if (!cwd.startsWith("/") && !/^[A-Za-z]:[\\/]/.test(cwd)) throw invalidParams("`cwd` is an absolute path.");
-  // Decoding: what the protocol's schema let through is JSON.
+  if (!cwd.startsWith("/") && !/^[A-Za-z]:[\\/]/.test(cwd)) throw invalidParams("`cwd` must be an absolute path.");
+  // Validated by the protocol's schema, so it is JSON.
   return { cwd, mcpServers: (mcpServers ?? []) as readonly Json[], additionalDirectories: additionalDirectories ?? [] };
 }

@@ -1,4 +1,4 @@
-// A question for which people type an answer: as a form, where the client has forms.
+// A question with a typed answer, as a form for clients that support forms.
 import type { Json } from "../../../core/model/prompt.ts";
 import type { Question } from "../../../core/model/question.ts";
 import type { Choice } from "./peer.ts";

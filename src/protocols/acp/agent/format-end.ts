@@ -1,12 +1,12 @@
-// How calls and runs ended, in words that both versions use.
+// Formats how calls and runs ended, for both versions of the protocol.
 import { failedWhileStopping, type Outcome, who } from "../../../core/model/cancel.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { isShownWhole } from "./updates/shown-text.ts";
 import type { Update } from "./updates/update.ts";
 
-export const LOST = "The run was cut off, and what it did is not known. Nothing of it was repeated.";
+export const LOST = "The run was cut off by a crash, and what it did is not known. Nothing was repeated.";
 
-/** A result that cannot be shown whole is not sent beside what is shown of it. A text is its own. */
+/** The raw result, unless it is a text or too long to be shown completely. */
 export const rawOutput = (result: Json | undefined): { readonly rawOutput?: Json } =>
   result === undefined || typeof result === "string" || !isShownWhole(result) ? {} : { rawOutput: result };
 
@@ -35,7 +35,10 @@ export function endMeta(outcome: Outcome): object {
   }
 }
 
-/** A run that came to no good end, for those who get no answer that says so. There is no other word for it. */
+/**
+ * A notice about a failed or lost run, for clients that get no answer about it. The protocol has no other update for
+ * it.
+ */
 export function troubles({ runId, outcome }: Extract<Update, { type: "ended" }>): readonly Trouble[] {
   if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
   const [title, description] =
@@ -59,7 +62,7 @@ interface Trouble {
   readonly _meta: { readonly belay: object };
 }
 
-/** How it ended, for people, where the result alone does not say it. */
+/** How it ended, as text, where the result alone does not show it. */
 export function formatEnd(outcome: Outcome): string {
   switch (outcome.kind) {
     case "completed":
@@ -67,15 +70,15 @@ export function formatEnd(outcome: Outcome): string {
     case "failed":
       return outcome.message;
     case "cancelled": {
-      // What people write may end with a full stop, and ours comes behind it.
+      // A note written by a user may end with a full stop, and ours follows it.
       const by = who(outcome.reason).replace(/\.$/, "");
       const killed = outcome.dying === undefined ? "" : ` Still being killed: ${outcome.dying.join(", ")}.`;
       const failed = outcome.error === undefined ? "" : ` ${failedWhileStopping(outcome.error)}`;
       return outcome.abandoned === undefined
         ? `Stopped by ${by}.${failed}${killed}`
-        : `Stopped by ${by}; it did not end when it was asked to, and may still be going on.${killed}`;
+        : `Stopped by ${by}; it did not end when it was asked to, and may still be running.${killed}`;
     }
     case "lost":
-      return "It was cut off. Whether it did its work is not known.";
+      return "It was cut off by a crash. Whether it did its work is not known.";
   }
 }

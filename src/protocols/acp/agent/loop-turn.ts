@@ -1,4 +1,4 @@
-// Lets the event loop turn once. Whatever was ready to go on has gone on by then, as far as it could.
+// Waits one turn of the event loop, in which everything that was ready proceeds as far as it can.
 import { setImmediate } from "node:timers/promises";
 
 export const loopTurn = (): Promise<void> => setImmediate();

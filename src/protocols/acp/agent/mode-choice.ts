@@ -1,34 +1,34 @@
-// The modes of a session's agent as a client offers them: a menu of modes in the first version of the protocol, an
-// option of the configuration in both.
+// The modes of a session's agent as the client shows them: a menu of modes in version 1, a configuration option in both
+// versions.
 import type * as v1 from "@agentclientprotocol/sdk";
 import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
 import type { AgentMode } from "../../../ports/agent.ts";
 import type { BelayControl, SessionControl } from "../../../ports/control.ts";
 import { invalidParams } from "./rpc-error.ts";
 
-/** What there is to choose from, and what is chosen. */
+/** The available modes and the current one. */
 export interface ModeChoice {
   readonly current: string;
   readonly modes: readonly AgentMode[];
 }
 
-/** What an agent can be set to, and what it is in a session where the telling of it begins. */
+/** The available modes, and the session's mode where the updates begin. */
 export interface Modal {
   readonly modes: readonly AgentMode[];
   readonly mode: string | undefined;
 }
 
-/** Whoever may not ask how the house is sees no modes. */
+/** A client that may not read the server's status sees no modes. */
 export async function modalOf(control: BelayControl, session?: SessionControl): Promise<Modal> {
   const { modes, mode } = await control.status().catch(() => ({ modes: [], mode: undefined }));
   if (session === undefined || modes.length === 0) return { modes, mode };
   return { modes, mode: (await session.explain()).mode };
 }
 
-/** The name of the option, which clients send back. */
+/** The id of the option, which clients send back. */
 const OPTION = "mode";
 
-/** Nothing, where the agent has no modes. */
+/** Empty if the agent has no modes. */
 export const v1Menus = (choice: ModeChoice | undefined): Pick<v1.NewSessionResponse, "modes" | "configOptions"> =>
   choice === undefined ? {} : { modes: modeState(choice), configOptions: v1Options(choice) };
 
@@ -48,7 +48,7 @@ export const v2Options = (choice: ModeChoice | undefined): v2.SessionConfigOptio
 
 const select = ({ current, modes }: ModeChoice) => ({
   ...({ type: "select", category: "mode", name: "Mode" } as const),
-  description: "How much the agent may do by itself.",
+  description: "How much the agent may do without approval.",
   currentValue: current,
   options: modes.map(({ id, name, description }) => ({ value: id, name, ...described(description) })),
 });
@@ -56,9 +56,9 @@ const select = ({ current, modes }: ModeChoice) => ({
 const described = (description: string | undefined): { readonly description?: string } =>
   description === undefined ? {} : { description };
 
-/** The mode that a change of an option asks for. There is no other option. */
+/** The mode that a configuration change requests. There is no other option. */
 export function modeAsked({ configId, value }: { readonly configId: string; readonly value?: unknown }): string {
   if (configId !== OPTION) throw invalidParams(`There is no option ${configId.slice(0, 64)}.`, "There is: mode.");
-  if (typeof value !== "string") throw invalidParams("The value of `mode` is the id of a mode.");
+  if (typeof value !== "string") throw invalidParams("The value of `mode` must be the id of a mode.");
   return value;
 }

@@ -1,7 +1,7 @@
-// The questions a client has on its screen. Each is taken back when it was settled elsewhere, or stopped.
+// The questions that a client shows. Each is withdrawn when it was settled elsewhere or its work was stopped.
 //
 // Invariants
-// 1. Nothing waits for a client: whoever never answers holds up the call that asked, until it is stopped, and no more.
+// 1. An unanswered question delays only the call that asked it, until that call is stopped.
 
 import { messageOf } from "../../../core/errors.ts";
 import type { Question } from "../../../core/model/question.ts";
@@ -12,12 +12,12 @@ export interface OpenQuestionsOptions {
   readonly control: BelayControl;
   readonly peer: Peer;
   readonly place: SessionLocation;
-  /** Who answers. */
+  /** The name recorded with an answer. */
   readonly by: string;
   readonly notice: (text: string) => void;
 }
 
-/** Without one of our own, each abort makes an error with a stack, for nobody. */
+/** An explicit reason: by default each abort creates an error with a stack. */
 const SETTLED = { name: "Settled", message: "The question was settled." } as const;
 
 export class OpenQuestions {
@@ -50,7 +50,7 @@ export class OpenQuestions {
       const choice = await peer.ask(place, question, signal);
       if (choice !== undefined && !signal.aborted) await this.#answer(control.questions, question, choice);
     } catch (error) {
-      // A client that fails to ask has not answered: somebody else still can.
+      // A client that failed to ask has not answered; another client still can.
       if (!signal.aborted) notice(`The question ${question.id} was not answered by the client: ${messageOf(error)}`);
     }
   }
@@ -73,7 +73,7 @@ export class OpenQuestions {
         await answers.answer(id, choice.value, { by });
         return;
       case "dismissed":
-        // The operation must not go on, and nobody is left who would say so.
+        // Counts as a denial: the operation must not continue, and no one else will answer.
         if (about.kind === "approval") await answers.deny(id, { by, note: "Dismissed without an answer.", ...digest });
         else await control.cancel(id, { reason: { kind: "user", by, note: "Dismissed without an answer." } });
     }

@@ -1,7 +1,7 @@
-// A prompt that came through the door and waits for its answer.
+// A prompt of this connection that is not answered yet.
 //
 // Invariants
-// 1. It is answered once: when what was told of its run includes its end, or, if nothing can be told, by its outcome.
+// 1. It is answered once: after the updates of its run include the end or, if updates have stopped, by its outcome.
 
 import { ControlError } from "../../../core/errors.ts";
 import type { Outcome } from "../../../core/model/cancel.ts";
@@ -18,7 +18,7 @@ export interface PromptEnd {
 
 export class OwnPrompt {
   readonly run: RunControl;
-  /** Resolves with its run when that begins, or with its end if it never did. Rejects if it was refused. */
+  /** Resolves with its run's id when the run begins, or with its end if it never did. Rejects if it was refused. */
   readonly begun: Promise<RunId | PromptEnd>;
   /** Resolves with its end. Rejects if it was refused, or if its end cannot be known here. */
   readonly ended: Promise<PromptEnd>;
@@ -30,7 +30,7 @@ export class OwnPrompt {
     this.run = run;
     this.begun = this.#begun.promise;
     this.ended = this.#ended.promise;
-    // Whoever waits hears of it; if nobody does, it is no trouble of the program.
+    // Rejections reach the code that awaits these promises, and must not be unhandled otherwise.
     this.begun.catch(() => {});
     this.ended.catch(() => {});
     run.outcome.catch(() => {});
@@ -42,7 +42,7 @@ export class OwnPrompt {
     );
   }
 
-  /** Undefined until it was accepted. */
+  /** Undefined until it is accepted. */
   get runId(): RunId | undefined {
     return this.#runId;
   }
@@ -61,7 +61,7 @@ export class OwnPrompt {
     this.#ended.reject(error);
   }
 
-  /** Nobody tells what happens any more: the answer is what the run itself says. */
+  /** Answers with the run's own outcome, after updates have stopped. */
   async endByOutcome(): Promise<void> {
     try {
       const outcome = await this.run.outcome;
@@ -74,6 +74,10 @@ export class OwnPrompt {
 }
 
 export const tooManyPrompts = (): ControlError =>
-  new ControlError("overloaded", `${PROMPTS_OPEN_MAX} prompts of this connection wait for their answers already.`, {
-    hint: "Wait for some of them, or cancel them.",
-  });
+  new ControlError(
+    "overloaded",
+    `${PROMPTS_OPEN_MAX} prompts of this connection are waiting for their answers already.`,
+    {
+      hint: "Wait for some of them, or cancel them.",
+    },
+  );

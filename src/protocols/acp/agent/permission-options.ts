@@ -1,4 +1,4 @@
-// What people may choose when a call wants to be approved, or something is asked. In both versions alike.
+// The options for an approval or a question, the same in both versions.
 import type { Question } from "../../../core/model/question.ts";
 import type { Choice, Origin } from "./peer.ts";
 import { shownText } from "./updates/shown-text.ts";
@@ -16,13 +16,13 @@ const APPROVAL: readonly Option[] = [
   { optionId: "deny", name: "Deny", kind: "reject_once" },
 ];
 
-/** None, if the question cannot be answered by choosing. */
+/** Empty if the question cannot be answered by a choice. */
 export function optionsOf({ about }: Question): readonly Option[] {
   if (about.kind === "approval") return APPROVAL;
   return (about.options ?? []).map((name, index) => ({ optionId: `option-${index}`, name, kind: "allow_once" }));
 }
 
-/** An option that was not offered is no approval. */
+/** The choice for an option. An unknown option is not an approval. */
 export function choiceOf({ about }: Question, optionId: string): Choice {
   if (about.kind === "approval") {
     if (optionId === "allow") return { kind: "allow" };
@@ -32,16 +32,16 @@ export function choiceOf({ about }: Question, optionId: string): Choice {
   return value === undefined ? { kind: "dismissed" } : { kind: "answer", value };
 }
 
-/** What is asked, in one line. */
+/** The question as one line. */
 export function askedText({ about }: Question): string {
   if (about.kind === "question") return about.text;
   return about.note === undefined ? `Allow ${about.name}?` : `Allow ${about.name}? ${about.note}`;
 }
 
-/** Something that belongs to no run. */
+/** The origin of an update that belongs to no run. */
 export const ASIDE: Origin = { when: "live", whose: "other" };
 
-/** A text must be typed, and this client has no place for it. Somewhere else there is one. */
+/** A notice for a question with a typed answer, on a client without forms. */
 export const unaskable = (question: Question): Update => ({
   type: "notice",
   title: "The agent asks a question",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { promptOf } from "./prompt-content.ts";
 
-test("texts in their order, a line each", () => {
+test("texts are joined in order, a line each", () => {
   expect(
     promptOf([
       { type: "text", text: "a" },
@@ -16,7 +16,7 @@ test("a link is named with its address", () => {
   });
 });
 
-test("an embedded file is attached, and named where it stood", () => {
+test("an embedded file is attached, and named at its place", () => {
   const text = { uri: "file:///w/a.txt", text: "hello" };
   const blob = { uri: "file:///w/b.bin", blob: "AAAA", mimeType: "image/png" };
   const prompt = promptOf([
@@ -35,7 +35,7 @@ test("an embedded file is attached, and named where it stood", () => {
   });
 });
 
-test("a picture alone is a prompt", () => {
+test("a picture alone is a valid prompt", () => {
   expect(promptOf([{ type: "image", data: "AAAA", mimeType: "image/png" }])).toEqual({
     text: "",
     data: { attachments: [{ name: "image", mediaType: "image/png", base64: "AAAA" }] },
@@ -46,7 +46,7 @@ test.each([
   ["nothing", []],
   ["a text without a letter", [{ type: "text", text: "" }]],
   ["sound", [{ type: "audio", data: "", mimeType: "audio/wav" }]],
-  ["a kind nobody knows", [{ type: "hologram" }]],
+  ["an unknown kind", [{ type: "hologram" }]],
 ])("%s is refused", (_, blocks) => {
   expect(() => promptOf(blocks)).toThrow(expect.objectContaining({ code: -32602 }));
 });

@@ -1,4 +1,4 @@
-// What a client sends as a prompt: pieces of content, made into a text with what is attached to it.
+// Converts content blocks of a client into a prompt: a text with attachments.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { Json, Prompt } from "../../../core/model/prompt.ts";
 import { invalidParams } from "./rpc-error.ts";
@@ -8,7 +8,7 @@ type Attached = { readonly name: string; readonly mediaType: string } & (
   | { readonly base64: string }
 );
 
-/** Texts in their order, links by name and address, everything else as an attachment. */
+/** Texts in order, links by name and address, everything else as attachments. */
 export function promptOf(blocks: readonly (ContentBlock | { readonly type: string })[]): Prompt {
   const texts: string[] = [];
   const attachments: Attached[] = [];
@@ -47,7 +47,7 @@ function attachedOf(resource: Extract<ContentBlock, { type: "resource" }>["resou
   return { name, mediaType: resource.mimeType ?? "application/octet-stream", base64: resource.blob };
 }
 
-/** The last piece of an address. */
+/** The last segment of a URI. */
 const nameOf = (uri: string): string =>
   uri
     .split(/[\\/]/)
@@ -56,6 +56,6 @@ const nameOf = (uri: string): string =>
 
 const unsupported = (type: string): Error =>
   invalidParams(
-    `Content of the type ${JSON.stringify(type.slice(0, 40))} is not taken.`,
-    "Texts, links, embedded files and images are; `initialize` says so.",
+    `Content of type ${JSON.stringify(type.slice(0, 40))} is not supported.`,
+    "Texts, links, embedded files and images are; see the answer to `initialize`.",
   );

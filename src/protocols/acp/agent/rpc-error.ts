@@ -1,10 +1,10 @@
-// The only place where a failure meets JSON-RPC as this protocol speaks it. `http/routes/status-code.ts` is its
-// sibling.
+// The only place that converts errors to JSON-RPC errors of this protocol. `http/routes/status-code.ts` does it for
+// HTTP.
 import { RequestError } from "@agentclientprotocol/sdk";
 import { ADVICE, type ControlCode, ControlError, toControlError } from "../../../core/errors.ts";
 import type { RunId } from "../../../core/model/ids.ts";
 
-/** -32000, -32002 and -32800 are the protocol's own; the rest is where JSON-RPC leaves room for servers. */
+/** -32000, -32002 and -32800 are defined by the protocol; the rest is in JSON-RPC's range for servers. */
 const CODES: Readonly<Record<ControlCode, number>> = {
   invalid: -32602,
   internal: -32603,
@@ -33,7 +33,7 @@ export function rpcError(thrown: unknown, about: { readonly sessionId?: string }
   return new RequestError(CODES[code], message, { ...about, code, hint, retryable });
 }
 
-/** The word for it that the rest of Belay uses. */
+/** Belay's own code of an error. */
 export function codeOf(thrown: unknown): string {
   if (!(thrown instanceof RequestError)) return toControlError(thrown).code;
   const { data } = thrown;
@@ -52,18 +52,18 @@ export const unknownSession = (sessionId: string): RequestError =>
     { sessionId },
   );
 
-/** A run that failed, or of which nobody knows: the one way the protocol has to say so. */
+/** The error for a failed or lost run; the protocol has no other way to report it. */
 export const runFailed = (runId: RunId, code: string, message: string): RequestError =>
   new RequestError(-32603, message, { code, runId });
 
-/** A prompt that was accepted, and whose end cannot be told here. Whoever sends it again has it done twice. */
+/** The error for an accepted prompt whose end cannot be reported here. The hint says not to send it again. */
 export function notTold(thrown: unknown, runId: RunId | undefined): RequestError {
   if (runId === undefined || thrown instanceof RequestError) return rpcError(thrown);
   const { code, message } = toControlError(thrown);
   return new RequestError(CODES[code], message, { code, runId, hint: ACCEPTED, retryable: false });
 }
 
-const ACCEPTED = "It was accepted and is not lost: do not send it again. Load the session later to hear how it ended.";
+const ACCEPTED = "It was accepted and is not lost: do not send it again. Load the session later to see how it ended.";
 
 export const requestCancelled = (runId: RunId): RequestError =>
   new RequestError(-32800, "The prompt was cancelled before its turn came.", { runId });

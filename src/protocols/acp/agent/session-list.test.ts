@@ -19,7 +19,7 @@ const listed = (wish: Partial<ListOptions> = {}, guest: AcpClientInfo = LOCAL_US
   listSessions(belay, guest, "/w", { ...NO_WISH, ...wish });
 
 describe("sessions are listed", () => {
-  test("newest first, with their titles, or with what was asked first", async () => {
+  test("newest first, with their titles or first prompts", async () => {
     const one = await belay.createSession({ title: "a title" });
     const other = await belay.createSession();
     await clock.advance(1_000);
@@ -37,7 +37,7 @@ describe("sessions are listed", () => {
     expect(nextCursor).toBeUndefined();
   });
 
-  test("without a stream for any that has a title, and with one for each other, once", async () => {
+  test("with one stream for each session without a title, once", async () => {
     await belay.createSession({ title: "a title" });
     const other = await belay.createSession();
     await other.prompt("first words").outcome;
@@ -57,7 +57,7 @@ describe("sessions are listed", () => {
     expect(opened).toEqual([other.id]);
   });
 
-  test("by their directory, which may be the house's own", async () => {
+  test("by their directory, which may be the server's default", async () => {
     const [root, own] = [await belay.createSession({ cwd: "/" }), await belay.createSession()];
     expect((await listed({ cwd: "/" })).sessions.map(({ sessionId }) => sessionId)).toEqual([root.id]);
     expect((await listed({ cwd: "/w" })).sessions.map(({ sessionId }) => sessionId)).toEqual([own.id]);
@@ -70,7 +70,7 @@ describe("sessions are listed", () => {
     expect((await listed()).sessions).toEqual([]);
   });
 
-  test("page by page, each of them once", async () => {
+  test("page by page, each session once", async () => {
     const ids: string[] = [];
     while (ids.length < LIST_PAGE + 3) ids.unshift((await belay.createSession()).id);
     const first = await listed();
@@ -80,7 +80,7 @@ describe("sessions are listed", () => {
     expect(second.nextCursor).toBeUndefined();
   });
 
-  test("the newest first, however many there are", async () => {
+  test("newest first, however many there are", async () => {
     const control = manySessions(10_050);
     const page = await listSessions(control, LOCAL_USER, "/w", NO_WISH);
     expect(page.sessions[0]?.sessionId).toBe("ses_10049");
@@ -93,13 +93,13 @@ describe("sessions are listed", () => {
     expect(rest.sessions.map(({ sessionId }) => sessionId)).toEqual(["ses_0"]);
   });
 
-  test("and a cursor that is not a session is refused, not taken for the end", async () => {
+  test("and an unknown cursor is refused, not taken for the end", async () => {
     await belay.createSession();
     for (const cursor of ["ses_none", "nonsense"])
       await expect(listed({ cursor })).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("G35: to a tenant its own and no other, whatever it sends as a cursor", async () => {
+  test("G35: for a tenant only its own, with any cursor", async () => {
     const other = await belay.createSession({ tenant: "other" });
     const mine = await belay.createSession({ tenant: "acme" });
     const guest: AcpClientInfo = { name: "ann", tenant: "acme", may: new Set(["read"]) };

@@ -1,4 +1,4 @@
-// The sessions there are, newest first, as an editor lists them.
+// Lists sessions, newest first, for an editor.
 
 import { toControlError } from "../../../core/errors.ts";
 import { isSessionId, tenantOf } from "../../../core/model/ids.ts";
@@ -27,7 +27,7 @@ export interface ListPage {
   readonly nextCursor: string | undefined;
 }
 
-/** `directory`: where a session works that was made without one. */
+/** `directory`: the working directory of sessions that were created without one. */
 export async function listSessions(
   control: BelayControl,
   client: AcpClientInfo,
@@ -39,18 +39,18 @@ export async function listSessions(
   if (cursor !== undefined) await requireCursor(control, client, cursor);
   const { rows, next } = await openRows(control, client, cursor, isWanted);
   const sessions: Listed[] = [];
-  // One after the other: over a network one without a title opens a stream.
+  // One at a time: over a network, each session without a title opens a stream.
   for (const row of rows) sessions.push(await listed(control, row, directory));
   return { sessions, nextCursor: next };
 }
 
 interface OpenRows {
   readonly rows: readonly SessionRow[];
-  /** The last session that was looked at; undefined: there are no more. */
+  /** The last session that was scanned; undefined if there are no more. */
   readonly next: string | undefined;
 }
 
-/** As many as a page holds, or as there are among those that are looked at for one page. */
+/** Open sessions that match: up to one page, or up to the scan limit. */
 async function openRows(
   control: BelayControl,
   { tenant }: AcpClientInfo,
@@ -72,11 +72,12 @@ async function openRows(
   return { rows: found, next: before };
 }
 
-/** A cursor that is not a session would give an empty page, as if the list ended there. */
+/** Checks the cursor: an unknown one would give an empty page, as if the list ended there. */
 async function requireCursor(control: BelayControl, { tenant }: AcpClientInfo, cursor: string): Promise<void> {
   const isOwn = isSessionId(cursor) && (tenant === undefined || tenantOf(cursor) === tenant);
   const row = isOwn ? await control.session(cursor).row().catch(orAbsent) : undefined;
-  if (row === undefined) throw invalidParams("`cursor` is not a session of this list.", "Begin anew.");
+  if (row === undefined)
+    throw invalidParams("`cursor` is not a session of this list.", "Start again without a cursor.");
 }
 
 function orAbsent(error: unknown): undefined {
@@ -92,13 +93,13 @@ async function listed(control: BelayControl, row: SessionRow, directory: string)
   };
 }
 
-/** What was asked first in sessions without a title. It never changes, so each is read once. */
+/** Cache of first prompts of sessions without a title. They never change, so each is read once. */
 const FIRST_PROMPTS = new WeakMap<BelayControl, Map<string, string>>();
 
 async function firstPromptOf(control: BelayControl, row: SessionRow): Promise<string | undefined> {
   const kept = FIRST_PROMPTS.get(control) ?? new Map<string, string>();
   FIRST_PROMPTS.set(control, kept);
-  // One that was deleted and made again is another.
+  // A session that was deleted and created again is another one.
   const key = `${row.id} ${row.createdAt}`;
   const known = kept.get(key);
   if (known !== undefined) return known;
@@ -110,7 +111,7 @@ async function firstPromptOf(control: BelayControl, row: SessionRow): Promise<st
   return found;
 }
 
-/** What somebody asked first is what they remember it by. */
+/** Users recognise a session by their first prompt. */
 async function firstPrompt(session: SessionControl, { head }: SessionRow): Promise<string | undefined> {
   for await (const event of session.events()) {
     if (event.type === "run.accepted") return shownLine(event.prompt.text);

@@ -1,13 +1,13 @@
-// A foreign agent that did not do what was asked, in words for people. The code goes into the outcome of the run.
+// Errors of an external agent, with a message for people. The code becomes the code of the run's outcome.
 
 export type FailureCode =
-  /** It could not be brought to work: it does not start, does not speak, or wants somebody to log in. */
+  /** It does not start, does not speak the protocol, or requires a login. */
   | "agent_unusable"
-  /** It said that it failed. */
+  /** It reported a failure. */
   | "agent_failed"
-  /** It ended in the middle of the work. */
+  /** Its process ended during the work. */
   | "agent_ended"
-  /** It stopped although nobody here had asked it to. */
+  /** It reported a cancel that Belay had not requested. */
   | "agent_stopped";
 
 export class AgentError extends Error {

@@ -1,9 +1,10 @@
-// A foreign agent that is running: its process, and the connection over its pipes. One for each session.
+// A running external agent: its process, and the connection over its pipes. There is one per session.
 //
 // Invariants
-// 1. `ended` resolves when its whole tree is gone and that is recorded. The connection is closed by then.
-// 2. A connection that is closed while the process lives is of no use to anybody: the process is ended.
-// 3. What it tells is handed to the one who listens, in its order, before the answer that follows it; else to nobody.
+// 1. `ended` resolves when its whole process tree is gone and this is recorded. The connection is closed by then.
+// 2. If the connection closes while the process lives, the process is useless and is ended.
+// 3. Updates are passed to the current listener in order, before the answer that follows them; without a listener they
+//    are dropped.
 import { type ClientConnection, client, RequestError, type RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { GivenReason } from "../../../core/model/cancel.ts";
 import type { ProcessId } from "../../../core/model/ids.ts";
@@ -12,18 +13,24 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../../../ports/spawner.ts";
 import { AgentError, type FailureCode } from "./agent-errors.ts";
 import { type Capabilities, readCapabilities } from "./capabilities.ts";
-import { exitReport } from "./exit-report.ts";
 import type { Leave, Settled } from "./external-agent-options.ts";
 import { brief } from "./kept-json.ts";
-import { OUTPUT_KEPT_BYTES_MAX, PARTING_MS, PROBE_MS, TIDY_SHARE, WORDS_CHARS_MAX } from "./limits.ts";
+import {
+  LAST_WORDS_BYTES_MAX,
+  OUTPUT_KEPT_BYTES_MAX,
+  PARTING_MS,
+  PROBE_MS,
+  TIDY_SHARE,
+  WORDS_CHARS_MAX,
+} from "./limits.ts";
 import { MessageStream } from "./message-stream.ts";
 import { readSessionUpdate, type Update } from "./update.ts";
 
-/** Who hears what the agent tells, and is asked what it asks. */
+/** Receives the agent's updates, and answers its permission requests. */
 export interface Listener {
   readonly sessionId: string;
   told(update: Update): void;
-  /** `signal` aborts when the agent takes the question back, or is gone. */
+  /** `signal` aborts when the agent cancels the request, or is gone. */
   permission(params: unknown, signal: AbortSignal): Promise<RequestPermissionResponse>;
 }
 
@@ -38,27 +45,27 @@ export class AgentProcess {
   readonly name: string;
   readonly leave: Leave;
   readonly clock: Clock;
-  /** Undefined: nobody knows how, the session is not ours any more. */
+  /** Resolves with undefined if the outcome is unknown, because the session belongs to another worker. */
   readonly ended: Promise<ProcessResult | undefined>;
   listener: Listener | undefined = undefined;
-  /** Receives what Belay does not record. */
+  /** Receives updates that Belay does not record. */
   onUpdate: (raw: unknown) => void = ignore;
   abilities: Capabilities = readCapabilities({});
-  /** The agent's own name of the session, once it has one. */
+  /** The agent's own session id, once it has one. */
   sessionId: string | undefined = undefined;
-  /** What it answered when its session was opened: its modes, models and options, if it has any. */
+  /** Its answer when the session was opened: modes, models and options, if it has any. */
   menus: unknown = undefined;
-  /** `ending`: its process is being ended, and nothing new is sent to it. */
+  /** `ending`: its process is being ended, and nothing more is sent to it. */
   phase: "open" | "ending" | "over" = "open";
-  /** How long it may take to answer a cancel. Default a share of the turn's grace. */
+  /** How long it may take to answer a cancel. Default: a share of the turn's grace period. */
   readonly stopMs: number | undefined;
-  /** The processes below it before its first prompt: its own servers. Undefined: they could not be listed. */
+  /** Its child processes before its first prompt, such as its own servers. Undefined if they could not be listed. */
   baseline: readonly TreeMember[] | undefined = undefined;
-  /** What earlier runs have left running, if anything. */
+  /** Processes that earlier runs have left running, if any. */
   leftRunning: ProcessHandle | undefined = undefined;
-  /** Whether it still answers, after processes that it had started were ended. Undefined: nothing of it was. */
+  /** Whether it still answers after processes that it had started were ended. Undefined if none were. */
   answers: Promise<boolean> | undefined = undefined;
-  /** What the model is to hear with the next prompt, and no person has said. */
+  /** Notes for the model that are sent with the next prompt. */
   readonly untold: string[] = [];
   readonly #child: ProcessHandle;
   readonly #wire: MessageStream;
@@ -77,15 +84,15 @@ export class AgentProcess {
     this.ended = this.#watch();
   }
 
-  /** What it tells while it works. */
+  /** Handles a `session/update` of the agent. */
   told(params: unknown): void {
     const { sessionId, update } = readSessionUpdate(params);
     if (this.listener?.sessionId === sessionId) this.listener.told(update);
-    // Settings and commands change between prompts, too.
+    // Settings and commands change between prompts too.
     else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUpdate(update.raw);
   }
 
-  /** Whether it can be asked anything. */
+  /** Whether requests can be sent. */
   get isOpen(): boolean {
     return this.phase === "open" && !this.#connection.signal.aborted;
   }
@@ -98,7 +105,7 @@ export class AgentProcess {
     return this.#child.tree;
   }
 
-  /** Sends a request that no agent knows: one that works refuses it. */
+  /** Sends an unknown request: a working agent rejects it. */
   probe(): void {
     const limit = Promise.withResolvers<boolean>();
     const cancelLimit = this.clock.after(PROBE_MS, () => limit.resolve(false), "idle");
@@ -114,25 +121,25 @@ export class AgentProcess {
     return this.#connection.agent.request<T>(method, params, options);
   }
 
-  /** Nobody waits for it; an agent that is gone need not be told. */
+  /** Sends a notification; errors are ignored, because an agent that is gone needs none. */
   notify(method: string, params: object): void {
     this.#connection.agent.notify(method, params).catch(ignore);
   }
 
-  /** Ends its whole tree. Resolves when that is done. */
+  /** Ends its whole process tree. Resolves when it is gone. */
   async stop(reason: GivenReason): Promise<ProcessResult | undefined> {
     if (this.phase === "open") this.phase = "ending";
-    // Refused only by a store in trouble, which keeps the cancel, or because it has ended.
+    // Rejects only if the store fails, which keeps the cancel, or if the process has ended.
     this.#child.cancel(reason).catch(ignore);
     return this.ended;
   }
 
-  /** Lets it end by itself, and sees to it. */
+  /** Closes its input and lets it exit by itself; ends it after a while. */
   async part(reason: GivenReason): Promise<void> {
     try {
       this.#child.endInput();
     } catch {
-      // It has ended.
+      // The process has ended.
     }
     const limit = Promise.withResolvers<void>();
     const dispose = this.clock.after(PARTING_MS, () => limit.resolve(), "idle");
@@ -141,12 +148,15 @@ export class AgentProcess {
     if (this.phase !== "over") await this.stop(reason);
   }
 
-  /** How it failed, in words, with its own last ones. Only for one that is no use any more. */
+  /**
+   * Creates the error for a failed agent, with its exit code and the end of its stderr. Only for an agent that is no
+   * longer used.
+   */
   async failed(code: FailureCode, what: string, result?: ProcessResult): Promise<AgentError> {
     const words = await exitReport(this.#child, result);
     const { strange, trouble } = this.#wire;
-    const cut = trouble === undefined ? "" : ` It was ended here: ${trouble}.`;
-    const garbage = strange === undefined ? "" : ` On stdout it said something that is no message: ${strange}`;
+    const cut = trouble === undefined ? "" : ` Belay ended it: ${trouble}.`;
+    const garbage = strange === undefined ? "" : ` It wrote a line to stdout that is not a message: ${strange}`;
     return new AgentError(code, `${this.name} ${what}.${cut}${words}${garbage}`);
   }
 
@@ -167,7 +177,34 @@ export class AgentProcess {
   }
 }
 
-/** What an agent itself said went wrong. Undefined: it was not the agent that said it. */
+/** How the agent ended, with the end of its stderr, for an error message. */
+async function exitReport(child: ProcessHandle, result: ProcessResult | undefined): Promise<string> {
+  const { exit } = result ?? {};
+  const how =
+    exit?.code === undefined
+      ? exit?.signal === undefined
+        ? ""
+        : ` by ${exit.signal}`
+      : ` with exit code ${exit.code}`;
+  const ended = result?.outcome.kind === "completed" && how !== "" ? ` It ended${how}.` : "";
+  const said = await stderrOf(child);
+  return `${ended}${said === "" ? " It wrote nothing to stderr." : ` The end of its stderr: ${said}`}`;
+}
+
+async function stderrOf(child: ProcessHandle): Promise<string> {
+  try {
+    const output = await child.output();
+    const { head, tail } =
+      output?.excerpt({ stream: "stderr", bytesMax: LAST_WORDS_BYTES_MAX, plain: true }) ?? NO_OUTPUT;
+    return `${head}${tail === "" ? "" : ` … ${tail}`}`.trim().replaceAll(/\s*\n\s*/g, " | ");
+  } catch {
+    return "";
+  }
+}
+
+const NO_OUTPUT = { head: "", tail: "" };
+
+/** The agent's own error message. Undefined if the error did not come from the agent. */
 export const wordsOf = (error: unknown): string | undefined =>
   error instanceof RequestError ? brief(error.message, WORDS_CHARS_MAX) : undefined;
 
@@ -175,20 +212,20 @@ export const isLoginWanted = (error: unknown): boolean => error instanceof Reque
 
 const LOGIN_WANTED = -32_000;
 
-/** Starts the program. Rejects with what the spawner says, and then there is nothing of it. */
+/** Starts the program. Rejects with the spawner's error; then no process exists. */
 export async function startAgentProcess(turn: Turn, options: Settled, cwd: string): Promise<AgentProcess> {
   const { command, env, inherit = "all", name, leave, stopMs } = options;
   const started = Promise.withResolvers<ProcessHandle>();
   let link: AgentProcess | undefined;
   const wire = new MessageStream({
     write: async (line) => (await started.promise).write(line),
-    // Before it was asked anything it has nothing to tell.
+    // It sends no updates before the first request.
     told: (params) => link?.told(params),
   });
   const child = await turn.processes.start(command, {
     ...{ cwd, env, inherit, profile: "none", stdin: "open", feedback: "silent", lasting: true },
     hear: (piece) => wire.hear(piece),
-    // What the turn's own grace leaves to it.
+    // The part of the turn's grace period that is left for its process.
     graceMs: Math.max(1, Math.round(turn.graceMs * TIDY_SHARE)),
     limits: { outputBytesMax: OUTPUT_KEPT_BYTES_MAX },
   });

@@ -1,8 +1,8 @@
-// The foreign agents that are running, one for each session, and how long they are kept.
+// The running external agents, one per session, and how long they are kept.
 //
 // Invariants
-// 1. One link per session: the next one is started only when the one before is gone.
-// 2. A link that nobody works with is ended after a while, and sooner if there are too many of them.
+// 1. One process per session: the next one is started only when the previous one is gone.
+// 2. An idle process is ended after a while, and sooner if there are too many.
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Turn } from "../../../ports/agent.ts";
@@ -13,14 +13,14 @@ import { type PreparedSession, setUpSession } from "./session-setup.ts";
 export class AgentProcesses {
   readonly #options: Settled;
   readonly #links = new Map<SessionId, AgentProcess>();
-  /** Those nobody works with, longest first, and what takes their end back. */
+  /** Idle processes, the longest idle first, with the disposers of their timers. */
   readonly #idle = new Map<AgentProcess, () => void>();
 
   constructor(options: Settled) {
     this.#options = options;
   }
 
-  /** A seat for this turn: the one its session had, or a new one. */
+  /** Returns the session's agent process for this turn, or starts a new one. */
   async take(turn: Turn, messages: readonly Message[]): Promise<PreparedSession> {
     const known = this.#links.get(turn.sessionId);
     const answers = (await known?.answers) ?? true;
@@ -29,7 +29,7 @@ export class AgentProcesses {
       known.answers = undefined;
       return { link: known, sessionId: known.sessionId, memory: "kept", leftOut: [], isReplacement: false };
     }
-    if (known !== undefined) await known.stop({ kind: "policy", note: "It is of no use any more." });
+    if (known !== undefined) await known.stop({ kind: "policy", note: "It is no longer usable." });
     const seat = { ...(await setUpSession(turn, this.#options, messages)), isReplacement: !answers };
     const { sessionId } = turn;
     this.#links.set(sessionId, seat.link);
@@ -40,7 +40,7 @@ export class AgentProcesses {
     return seat;
   }
 
-  /** The turn is over: its agent waits for the next one. */
+  /** Marks the process as idle after a turn. */
   rest(link: AgentProcess): void {
     if (!link.isOpen) return;
     this.#idle.set(
@@ -58,8 +58,8 @@ export class AgentProcesses {
 
   #part(link: AgentProcess): void {
     this.#wake(link);
-    // From here on nobody gets it any more: whoever comes meanwhile waits until it is gone.
+    // From now on no turn gets it: a turn that arrives meanwhile waits until it is gone.
     link.sessionId = undefined;
-    void link.part({ kind: "policy", note: "Nobody works with it." });
+    void link.part({ kind: "policy", note: "It is idle." });
   }
 }

@@ -1,9 +1,9 @@
-// What a client deals with directly in a foreign agent's session: updates that Belay does not record, and settings.
+// Passes updates that Belay does not record, and settings, between clients and the sessions of an external agent.
 //
 // Invariants
-// 1. An update is sent on as it came, whatever it is called: an agent may know more of the protocol than Belay.
+// 1. An update is passed on unchanged, whatever its kind: an agent may support more of the protocol than Belay.
 // 2. Of updates that replace each other the last one is kept, for a client that opens the session later.
-// 3. A setting that is changed while no process of the agent runs is sent to the next one before its first prompt.
+// 3. A setting that is changed while the agent is not running is sent to its next process before the first prompt.
 import type { SessionId } from "../../../core/model/ids.ts";
 import type { Json } from "../../../core/model/prompt.ts";
 import { isObject, type JsonObject, keptJson } from "./kept-json.ts";
@@ -20,7 +20,7 @@ interface Entry {
   send: Send | undefined;
 }
 
-/** Updates of these kinds replace the one before. */
+/** Kinds of updates that replace the previous one. */
 const STATES: ReadonlySet<Json | undefined> = new Set([
   ...["available_commands_update", "current_mode_update", "config_option_update"],
   ...["session_info_update", "usage_update", "plan"],
@@ -50,18 +50,18 @@ export class AgentSessions {
     return undefined;
   }
 
-  /** An update that the agent has sent. */
+  /** Handles an update of the agent. */
   update(session: SessionId, given: unknown): void {
     const update = isObject(given) ? keptJson(given) : undefined;
     if (!isObject(update) || typeof update.sessionUpdate !== "string") return;
     const { listeners, last } = this.#entry(session);
-    // Decoding: it went through JSON.
+    // It went through JSON.
     const kept = update as JsonObject;
     if (STATES.has(kept.sessionUpdate)) last.set(update.sessionUpdate, kept);
     for (const listener of listeners) listener(kept);
   }
 
-  /** The agent has opened its session; what was set before is set now. */
+  /** Called when the agent has opened its session: applies the settings that were changed before. */
   async opened(session: SessionId, answer: unknown, send: Send): Promise<void> {
     const entry = this.#entry(session);
     const fields = isObject(answer) ? answer : {};
@@ -74,17 +74,17 @@ export class AgentSessions {
     entry.send = send;
     const settings = [...entry.settings.values()];
     entry.settings.clear();
-    // A setting that the agent refuses leaves it as it was; its own update says what holds.
+    // A refused setting stays unchanged; the agent's own update reports the current value.
     for (const { method, params } of settings) await send(method, params).catch(() => undefined);
   }
 
-  /** Its process has ended. */
+  /** Called when its process has ended. */
   ended(session: SessionId): void {
     const entry = this.#sessions.get(session);
     if (entry !== undefined) entry.send = undefined;
   }
 
-  /** For clients that opened the session before the agent ran. */
+  /** Sends the menus to clients that opened the session before the agent ran. */
   #announce(session: SessionId, { modes, configOptions }: JsonObject): void {
     if (isObject(modes) && typeof modes.currentModeId === "string") {
       this.update(session, { sessionUpdate: "current_mode_update", currentModeId: modes.currentModeId });

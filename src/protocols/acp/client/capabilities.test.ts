@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readCapabilities } from "./capabilities.ts";
 
-test("an agent that says nothing can do nothing but what all can", () => {
+test("an agent without capabilities has only those that every agent has", () => {
   const nothing = {
     ...{ restore: undefined, images: false, embedded: false, mcp: { http: false, sse: false }, directories: false },
     ...{ steers: false, cancelsCalls: false, version: undefined, logins: [] },
@@ -11,7 +11,7 @@ test("an agent that says nothing can do nothing but what all can", () => {
   }
 });
 
-test("what it says it can do is read; a session is rather resumed than loaded", () => {
+test("capabilities are read, and resume is preferred to load", () => {
   const agentCapabilities = {
     loadSession: true,
     promptCapabilities: { image: true, embeddedContext: true },

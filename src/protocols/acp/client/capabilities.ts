@@ -1,23 +1,23 @@
-// What a foreign agent says it can do, read with patience. Pure.
+// Reads the capabilities of an external agent, tolerating malformed fields. Pure.
 import { isObject } from "./kept-json.ts";
 
 export interface Capabilities {
-  /** How it takes up a session it had before. */
+  /** How it restores an earlier session. */
   readonly restore: "resume" | "load" | undefined;
   readonly images: boolean;
   readonly embedded: boolean;
   readonly mcp: { readonly http: boolean; readonly sse: boolean };
   readonly directories: boolean;
-  /** Takes in what people say while it works. */
+  /** Accepts messages while it works. */
   readonly steers: boolean;
-  /** Stops one of its calls and goes on. */
+  /** Can cancel one of its calls and continue. */
   readonly cancelsCalls: boolean;
   readonly version: number | undefined;
-  /** How one logs in, in its words. */
+  /** Its names of the ways to log in. */
   readonly logins: readonly string[];
 }
 
-/** Of an answer to `initialize`. */
+/** Reads the answer to `initialize`. */
 export function readCapabilities(answer: unknown): Capabilities {
   const { protocolVersion, agentCapabilities, authMethods, _meta: meta } = fieldsOf(answer);
   const agent = fieldsOf(agentCapabilities);
@@ -38,7 +38,7 @@ export function readCapabilities(answer: unknown): Capabilities {
   };
 }
 
-/** There is no word for it in the protocol; this is the name that a Belay at the other end has for it. */
+/** The protocol has no method for it; this is the extension of a Belay at the other end. */
 export const CANCEL_CALL = "_belay/tool_call/cancel";
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,4 +1,4 @@
-// What a foreign agent is made with, checked.
+// The options of `externalAgent()`, checked.
 import { basename } from "node:path";
 import { ControlError } from "../../../core/errors.ts";
 import type { SessionId } from "../../../core/model/ids.ts";
@@ -7,9 +7,9 @@ import type { AgentSessions } from "./agent-sessions.ts";
 import { isObject } from "./kept-json.ts";
 import { IDLE_MS, IDLE_PROCESSES_MAX, START_MS, START_MS_MAX } from "./limits.ts";
 
-/** What a client brought along for a session. Kept in memory only: it may hold secrets. */
+/** Resources that a client provided for a session. Kept in memory only, because they may contain secrets. */
 export interface SessionResources {
-  /** As the protocol has them. */
+  /** In the protocol's format. */
   readonly mcpServers: readonly Json[];
   readonly additionalDirectories: readonly string[];
 }
@@ -17,33 +17,36 @@ export interface SessionResources {
 export type Leave = "ask" | "give";
 
 export interface ExternalAgentOptions {
-  /** The program and its arguments. It speaks the Agent Client Protocol on stdin and stdout. */
+  /** The program and its arguments. It must speak the Agent Client Protocol on stdin and stdout. */
   readonly command: readonly [string, ...string[]];
-  /** On top of what it inherits. */
+  /** Environment variables in addition to the inherited ones. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it inherits, without what is Belay's own. Default the environment of this program, when it is started. */
+  /**
+   * The inherited environment, without Belay's own variables. Default: the environment of this program when the agent
+   * is started.
+   */
   readonly inherit?: Readonly<Record<string, string | undefined>>;
-  /** Where sessions work that have no directory of their own. Default the working directory of this program. */
+  /** The working directory of sessions without one. Default: the working directory of this program. */
   readonly cwd?: string;
-  /** What it asks leave for: people are asked (default), or it is given unasked. */
+  /** How its permission requests are answered: by asking people (`ask`, the default) or always with yes (`give`). */
   readonly leave?: Leave;
   readonly sessions?: (id: SessionId) => SessionResources | undefined;
-  /** Where clients of the protocol follow what Belay does not record, and change the agent's own settings. */
+  /** Passes on updates that Belay does not record, and changes of the agent's own settings. */
   readonly updates?: AgentSessions;
-  /** What people know it by. Default the name of the program. */
+  /** Its display name. Default: the name of the program. */
   readonly name?: string;
-  /** Of Belay, told to the agent. */
+  /** Belay's version, sent to the agent. */
   readonly version?: string;
-  /** How long it may take to answer its first questions. Default 60000. */
+  /** How long it may take to answer its first requests. Default 60000. */
   readonly startMs?: number;
   /**
-   * How long it may take to answer a cancel before its process is ended. Default a share of the run's grace, and never
-   * more than the grace allows: an agent that needs longer needs a longer `graceMs` of Belay.
+   * How long it may take to answer a cancel before its process is ended. Default: a share of the run's grace period,
+   * which is also the upper limit: a slower agent needs a longer `graceMs` of Belay.
    */
   readonly stopMs?: number;
-  /** How long its process is kept for a session that nobody works in. Default 600000. */
+  /** How long the process of an idle session is kept. Default 600000. */
   readonly idleMs?: number;
-  /** How many such processes are kept. Default 16. */
+  /** How many idle processes are kept. Default 16. */
   readonly idleMax?: number;
 }
 
@@ -62,27 +65,30 @@ export function checkExternalAgent(given: ExternalAgentOptions): Settled {
   const { stopMs, startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
   const args: unknown = command;
   if (!Array.isArray(args) || args.length === 0 || args.some((one) => typeof one !== "string") || args[0] === "") {
-    throw invalid('`command` is a program and its arguments: ["some-agent", "--acp"].');
+    throw invalid('`command` must be a program and its arguments: ["some-agent", "--acp"].');
   }
   if (!isObject(env) || Object.values(env).some((one) => typeof one !== "string")) {
-    throw invalid("`env` is an object of texts.");
+    throw invalid("`env` must be an object of strings.");
   }
-  if (leave !== "ask" && leave !== "give") throw invalid('`leave` is "ask" or "give".');
-  if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` is a path.");
+  if (leave !== "ask" && leave !== "give") throw invalid('`leave` must be "ask" or "give".');
+  if (cwd !== undefined && (typeof cwd !== "string" || cwd === "")) throw invalid("`cwd` must be a path.");
   if (!isMs(startMs) || !isMs(idleMs) || (stopMs !== undefined && !isMs(stopMs))) {
     throw invalid(
       `\`startMs\`, \`stopMs\` and \`idleMs\` must be whole numbers of milliseconds from 1 to ${START_MS_MAX}.`,
     );
   }
-  if (!Number.isInteger(idleMax) || idleMax < 0) throw invalid("`idleMax` is a whole number from 0.");
+  if (!Number.isInteger(idleMax) || idleMax < 0) throw invalid("`idleMax` must be a whole number from 0.");
   const known = { env: withoutOurs(env), name: name ?? basename(command[0]) };
   return { ...given, ...known, leave, version, startMs, idleMs, idleMax };
 }
 
-/** A token would let the agent allow its own calls. Whoever hands over a whole environment does not mean that. */
+/**
+ * Drops Belay's own variables: with a token the agent could approve its own calls, which no one intends by passing an
+ * environment.
+ */
 const withoutOurs = (env: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(env).filter(([variable]) => !variable.startsWith("BELAY_")));
 
 const isMs = (value: number): boolean => Number.isInteger(value) && value >= 1 && value <= START_MS_MAX;
 
-const invalid = (message: string): ControlError => new ControlError("invalid", `A foreign agent: ${message}`);
+const invalid = (message: string): ControlError => new ControlError("invalid", `externalAgent(): ${message}`);

@@ -1,5 +1,5 @@
-// Any agent that speaks the Agent Client Protocol, as an agent of Belay: it gets sessions, a queue, receipts, events,
-// approvals and a stop that works, and does not know it.
+// Runs any agent of the Agent Client Protocol as an agent of Belay: it gets sessions, a queue, receipts, events,
+// approvals and a reliable stop without any change.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { Prompt } from "../../../core/model/prompt.ts";
 import type { Message } from "../../../core/read/transcript.ts";
@@ -23,18 +23,21 @@ export function externalAgent(options: ExternalAgentOptions): Agent {
     const seat = await links.take(turn, messages);
     try {
       const result = await runTurn(turn, seat, messages);
-      // Without a record they are ended with the agent's process all the same.
+      // If this fails they still end with the agent's process.
       if (!turn.signal.aborted) await new RunProcesses(turn, seat.link).handOver().catch(() => undefined);
       return result;
     } finally {
       links.rest(seat.link);
     }
   };
-  // What it had done when Belay was killed nobody knows: it must not be told to do it once more.
+  // After a crash of Belay the agent's progress is unknown, so the work must not be repeated.
   return Object.assign(agent, { onCrash: "lose" } as const);
 }
 
-/** One prompt, and one more for what people said meanwhile and it could not take in. */
+/**
+ * Sends the prompt, and further prompts for messages that arrived meanwhile and that the agent could not accept while
+ * it worked.
+ */
 async function runTurn(turn: Turn, seat: PreparedSession, messages: readonly Message[]): Promise<TurnResult> {
   const { link } = seat;
   const meter = { heard: 0, said: 0 };
@@ -46,9 +49,9 @@ async function runTurn(turn: Turn, seat: PreparedSession, messages: readonly Mes
   for (;;) {
     meter.heard += charsOf(next);
     const { reason, left } = await prompted(turn, seat, next, meter);
-    // Looked for once more, so that nothing is left which came while the last of it was said.
+    // Taken again, so that a message that arrived during the last update is not left behind.
     const more = reason === "end_turn" && !turn.signal.aborted ? [...left, ...(await turn.takeSteers())] : left;
-    // What was put aside for the model meanwhile is taken with it. The agent hears of it with its next prompt.
+    // Takes the notes for the model that arrived meanwhile. The agent gets them with its next prompt.
     const all = notesOf(await turn.transcript(), turn);
     link.untold.push(...all.slice(notes.length));
     notes = all;
@@ -75,7 +78,7 @@ async function prompted(
   try {
     const reason = await one.run(blocks);
     const left = await steering.end();
-    // One that has finished although it was asked to stop has finished.
+    // An agent that finishes despite the stop has finished.
     if (turn.signal.aborted && reason === "cancelled") throw turn.signal.reason;
     return { reason, left };
   } finally {
@@ -84,13 +87,13 @@ async function prompted(
   }
 }
 
-/** What people should know before they read the answer. */
+/** Emits remarks before the answer. */
 function say(turn: Turn, { link, leftOut, isReplacement }: PreparedSession, before: string): void {
   if (isReplacement)
     turn.emit(`[${link.name} did not answer after its commands were ended: it was started again.]\n\n`);
   if (leftOut.length > 0) turn.emit(`[${link.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
   if (before === "") return;
-  turn.emit(`[${link.name} does not remember this session. It was given what was said so far, as text.]\n\n`);
+  turn.emit(`[${link.name} does not remember this session. It was given the conversation so far, as text.]\n\n`);
 }
 
 function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[], before: string): ContentBlock[] {
@@ -98,14 +101,16 @@ function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[]
   const again = messages.some((one) => one.role === "assistant" && one.runId === runId && one.again === true);
   seat.link.untold.push(...notesOf(messages, turn));
   return [
-    ...(before === "" ? [] : [textBlock(`What was said in this session so far:\n\n${before}\n\nThat was all.`)]),
+    ...(before === ""
+      ? []
+      : [textBlock(`The conversation in this session so far:\n\n${before}\n\nEnd of the conversation.`)]),
     ...untold(seat),
     ...(again ? [textBlock(GO_ON)] : []),
     ...promptBlocks(prompt, seat.link.abilities),
   ];
 }
 
-/** What the model is to hear and no person has said. */
+/** Notes for the model of this run. */
 const notesOf = (messages: readonly Message[], { runId }: Turn): readonly string[] =>
   messages.flatMap((one) => (one.role === "note" && one.runId === runId ? [one.item.text] : []));
 
@@ -113,8 +118,8 @@ const untold = ({ link }: PreparedSession): ContentBlock[] =>
   link.untold.splice(0).map((note) => textBlock(`[${note}]`));
 
 const GO_ON =
-  "[You had begun to work on what follows when the program around you was shut down. Go on from where you stopped: " +
-  "look first what is done already, and do not do it again.]";
+  "[You had begun to work on the following prompt when the program around you was shut down. Continue where you " +
+  "stopped: check first what is done already, and do not repeat it.]";
 
 const blocksOf = (prompts: readonly Prompt[], { link }: PreparedSession): ContentBlock[] =>
   prompts.flatMap((prompt) => promptBlocks(prompt, link.abilities));
@@ -128,14 +133,14 @@ function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"
     case "refusal":
       return "refusal";
     case "cancelled":
-      // Whoever cancels here asks Belay, which records it first. So it was the agent's own idea.
-      throw new AgentError("agent_stopped", `${name} says that it was cancelled, but nobody had cancelled it here.`);
+      // A cancel through Belay is recorded first, so this one came from the agent.
+      throw new AgentError("agent_stopped", `${name} reported a cancel that Belay had not requested.`);
     default:
       return "other";
   }
 }
 
-/** The protocol does not tell what was used. Four characters to a token is what is usual. */
+/** Estimates the usage, which the protocol does not report: four characters per token. */
 const estimate = ({ heard, said }: Meter): NonNullable<TurnResult["usage"]> => ({
   inputTokens: Math.ceil(heard / CHARS_PER_TOKEN),
   outputTokens: Math.ceil(said / CHARS_PER_TOKEN),

@@ -1,13 +1,15 @@
-// One prompt of a foreign agent, as a turn of Belay: its text, its calls, its permission requests, and its end.
+// One prompt of an external agent, as a turn of Belay: its text, calls, permission requests, and end.
 //
 // Invariants
-// 1. Once the turn is to stop, the agent is told in that tick, and every permission request is answered at once.
-// 2. A stop that it does not follow is asked for again, and then its process is ended; all within the turn's grace.
-// 3. A cancelled turn ends when the processes that the agent had started in it are gone. Those that cannot be told
-//    apart are ended with the agent's own process.
-// 4. What the agent sends is passed on in its order, in the log and to clients alike: text waits until the call before
-//    it is recorded.
-// 5. When `carryOut` has resolved or rejected, no call of the prompt runs.
+// 1. When the turn is stopped, the agent is notified in the same tick, and every permission request is answered at
+//    once.
+// 2. A stop that the agent does not follow is repeated, and then its process is ended; all within the turn's grace
+//    period.
+// 3. A cancelled turn ends when the processes that the agent started in it are gone. If they cannot be identified, they
+//    are ended with the agent's own process.
+// 4. The agent's updates are passed on in order, in the log and to clients alike: text waits until the call before it
+//    is recorded.
+// 5. When `run` has resolved or rejected, no call of the prompt is running.
 import type { ContentBlock, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { Turn } from "../../../ports/agent.ts";
 import { AgentError } from "./agent-errors.ts";
@@ -22,7 +24,7 @@ import { type CallChange, readNews, type Update } from "./update.ts";
 
 export class ExternalTurn implements Listener {
   readonly sessionId: string;
-  /** Characters it has said, to itself and to people. */
+  /** Characters of its text and reasoning. */
   said = 0;
   readonly #turn: Turn;
   readonly #link: AgentProcess;
@@ -43,7 +45,7 @@ export class ExternalTurn implements Listener {
     this.#processes = new RunProcesses(turn, link);
   }
 
-  /** Sends one prompt, and resolves with how the agent says it ended. */
+  /** Sends the prompt. Resolves with the agent's stop reason. */
   async run(prompt: readonly ContentBlock[]): Promise<string> {
     const { signal } = this.#turn;
     const stop = (): void => this.#stop();
@@ -58,7 +60,7 @@ export class ExternalTurn implements Listener {
       const stopReason = isObject(answer) ? answer.stopReason : undefined;
       if (typeof stopReason !== "string") throw new AgentError("agent_failed", `${this.#link.name} ${NO_ANSWER}`);
       await this.#endCommands();
-      await this.#settleCalls(`${this.#link.name} ended its turn and did not say what became of it.`);
+      await this.#settleCalls(`${this.#link.name} ended its turn and did not report the outcome of this call.`);
       return stopReason;
     } catch (error) {
       throw await this.#failed(error);
@@ -74,7 +76,7 @@ export class ExternalTurn implements Listener {
     if (!this.#isPassingOn) this.#passingOn = this.#passOn();
   }
 
-  /** In this tick, up to the first call that has to be recorded before what follows. */
+  /** Passes updates on; synchronous up to the first call that must be recorded before the next update. */
   async #passOn(): Promise<void> {
     this.#isPassingOn = true;
     for (let next = this.#updates.shift(); next !== undefined; next = this.#updates.shift()) {
@@ -84,7 +86,7 @@ export class ExternalTurn implements Listener {
     this.#isPassingOn = false;
   }
 
-  /** Answers what must be durable before the next update is passed on. */
+  /** Handles an update. Returns a promise if something must be durable before the next one. */
   #pass(update: Update): Promise<unknown> | undefined {
     switch (update.kind) {
       case "call": {
@@ -119,7 +121,7 @@ export class ExternalTurn implements Listener {
     return mirror.phase === before ? undefined : mirror.recorded;
   }
 
-  /** Calls that wait for their input come before what was sent after them. */
+  /** Records calls that still wait for their input, because they come before what was sent after them. */
   #beginHeld(except?: string): Promise<unknown> | undefined {
     const held = [...this.#mirrors].flatMap(([id, one]) => (one.phase === "held" && id !== except ? [one] : []));
     if (held.length === 0) return undefined;
@@ -127,7 +129,7 @@ export class ExternalTurn implements Listener {
     return this.#inTime(Promise.all(held.map((one) => one.recorded)));
   }
 
-  /** A hook of the host may take longer: then the text is not kept waiting for it. */
+  /** Waits with a limit: a hook of the host may take longer, and text must not wait for it. */
   async #inTime(recorded: Promise<unknown>): Promise<void> {
     const limit = Promise.withResolvers<void>();
     const cancelLimit = this.#turn.clock.after(ORDER_WAIT_MS, () => limit.resolve());
@@ -141,13 +143,13 @@ export class ExternalTurn implements Listener {
     const mirror = news === undefined ? undefined : this.#mirror(news.id);
     if (mirror === undefined || news === undefined || this.#turn.signal.aborted)
       return { outcome: { outcome: "cancelled" } };
-    // Permission is requested before it begins, whatever status it is said to have.
+    // A permission request comes before the call begins, whatever status it has.
     mirror.told({ ...news, status: undefined });
     const back = new Promise<void>((resolve) => taken.addEventListener("abort", () => resolve(), { once: true }));
     return askLeave(mirror, readOptions(params), Promise.race([this.#stopping.promise, back]), this.#link.leave);
   }
 
-  /** Undefined: there are too many. */
+  /** Undefined if there are too many. */
   #mirror(id: string): MirroredCall | undefined {
     const known = this.#mirrors.get(id);
     if (known !== undefined || this.#mirrors.size >= CALLS_MAX) return known;
@@ -163,14 +165,14 @@ export class ExternalTurn implements Listener {
     };
     const stopper = ({ id, sort }: CallChange): (() => Promise<void>) | undefined => {
       if (this.#link.abilities.cancelsCalls) return () => ask(id);
-      // Its processes are those that began while it was the only call.
+      // Its processes are those that started while it was the only call.
       return sort === "execute" && this.#processes.areListed
         ? () => this.#processes.endOfCall(this.#openCalls, this.#turn.graceMs * CALL_END_SHARE)
         : undefined;
     };
     const forbidden = (title: string): void => {
-      // It was not asked, so it could not be kept from it. It can be kept from the next thing.
-      this.#turn.stop(`${this.#link.name} did what a rule of the host forbids, unasked: ${title}`).catch(ignore);
+      // The call began without a request and cannot be prevented; the run is stopped instead.
+      this.#turn.stop(`${this.#link.name} did without asking what a rule of the host forbids: ${title}`).catch(ignore);
     };
     return { turn: this.#turn, stopper, forbidden, ended: () => this.#processes.callEnded(this.#openCalls) };
   }
@@ -192,7 +194,7 @@ export class ExternalTurn implements Listener {
     ];
   }
 
-  /** The agent has answered. If it was cancelled, what it had started and left running ends now. */
+  /** Ends the processes that the agent started and left running, after it has answered a cancel. */
   async #endCommands(): Promise<void> {
     if (!this.#turn.signal.aborted) return;
     for (const dispose of this.#dispose.splice(0)) dispose();
@@ -213,19 +215,21 @@ export class ExternalTurn implements Listener {
     const words = error instanceof AgentError ? error.message : wordsOf(error);
     if (words === undefined || !this.#link.isOpen) {
       const result = await this.#link.stop({ kind: "policy", note: "Its connection is broken." });
-      await this.#settleCalls(`${name} ended before it said what became of this. Whether it was done is not known.`);
+      await this.#settleCalls(
+        `${name} ended before it reported the outcome of this call. Whether it was done is not known.`,
+      );
       return signal.aborted
         ? signal.reason
         : await this.#link.failed("agent_ended", "ended in the middle of the work", result);
     }
     await this.#endCommands();
-    await this.#settleCalls(`${name} failed and did not say what became of this.`);
+    await this.#settleCalls(`${name} failed and did not report the outcome of this call.`);
     if (signal.aborted) return signal.reason;
     if (error instanceof AgentError) return error;
     return new AgentError("agent_failed", `${name} failed: ${words}`, { cause: error });
   }
 
-  /** What is still open ends now. */
+  /** Ends all calls that are still open. */
   async #settleCalls(why: string): Promise<void> {
     await this.#passingOn;
     const open = [...this.#mirrors.values()];
@@ -234,13 +238,13 @@ export class ExternalTurn implements Listener {
   }
 }
 
-/** The latest moment, as a share of the grace, at which an agent that has not answered a cancel is ended. */
+/** The latest time, as a share of the grace period, at which an agent that has not answered a cancel is ended. */
 const END_SHARE_MAX = 0.8;
 
-/** How much of the grace the commands of one call have, from SIGTERM to SIGKILL. */
+/** Share of the grace period for the commands of one call, from SIGTERM to SIGKILL. */
 const CALL_END_SHARE = 0.4;
 
-const NO_ANSWER = "answered the prompt, and did not say how it ended.";
+const NO_ANSWER = "answered the prompt without a stop reason.";
 
 const NOT_STOPPED = "It did not stop when it was asked to.";
 

@@ -13,7 +13,7 @@ const assistant = (text: string, finish: Extract<Message, { role: "assistant" }>
   ...{ role: "assistant", runId: "run_a", text, calls: [], finish },
 });
 
-test("what was said is told in its order, with how it ended; the prompt that is asked now is not part of it", () => {
+test("the conversation is rendered in order, with each outcome, and without the current prompt", () => {
   const messages: readonly Message[] = [
     { role: "user", runId: "run_a", text: "do it" },
     made("x", "s-1"),
@@ -34,18 +34,18 @@ test("what was said is told in its order, with how it ended; the prompt that is 
       "YOU: I did [stopped by the user]",
       'YOU DID: Edit: completed "ok" (changed: /a)',
       "NOTE: It was stopped.",
-      "YOU:  [cut off; how far it came is not known]",
+      "YOU:  [cut off; how far it got is not known]",
     ].join("\n\n"),
   );
   expect(historyText(messages.slice(-1), "run_b")).toBe("");
 });
 
-test("G33: of what is too long the end is told, and how much is left out", () => {
+test("G33: of a long conversation the end is kept, with the number of omitted characters", () => {
   const text = historyText([{ role: "user", runId: "run_a", text: "x".repeat(TRANSCRIPT_CHARS_MAX) }], "run_b");
   expect(text).toMatch(/^\[6 characters before this are left out\.\]\nx/);
 });
 
-test("the session it had last is found again, unless that was another agent's", () => {
+test("the agent's last session is found, unless a later one is another agent's", () => {
   expect(earlierSession([made("x", "s-1"), made("x", "s-2")], "x")).toBe("s-2");
   expect(earlierSession([made("x", "s-1"), made("y", "s-2")], "x")).toBeUndefined();
   expect(earlierSession([made("x", "")], "x")).toBeUndefined();

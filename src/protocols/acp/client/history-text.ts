@@ -1,11 +1,11 @@
-// What was said so far, as text, for an agent that remembers nothing of it. Pure.
+// Renders the conversation so far as text, for an agent that does not remember it. Pure.
 import { failedWhileStopping, who } from "../../../core/model/cancel.ts";
 import type { RunId } from "../../../core/model/ids.ts";
 import type { Finish, Message, TranscriptResult } from "../../../core/read/transcript.ts";
 import { TRANSCRIPT_CHARS_MAX } from "./limits.ts";
 import { SESSION_CALL } from "./session-call.ts";
 
-/** Empty: nothing was said before this prompt. */
+/** Empty if there is nothing before this prompt. */
 export function historyText(messages: readonly Message[], now: RunId): string {
   const lines = messages.filter((one) => !(one.role === "user" && one.runId === now)).flatMap(linesOf);
   const text = lines.join("\n\n");
@@ -21,7 +21,7 @@ function linesOf(message: Message): readonly string[] {
     case "note":
       return [`NOTE: ${message.item.text}`];
     case "summary":
-      return [`WHAT WAS SAID BEFORE, IN SHORT: ${message.text}`];
+      return [`SUMMARY OF THE CONVERSATION BEFORE: ${message.text}`];
     case "assistant": {
       const text = `${message.text}${cutOff(message.finish)}`;
       return text === "" ? [] : [`YOU: ${text}`];
@@ -40,7 +40,7 @@ function cutOff(finish: Finish): string {
     case "failed":
       return ` [failed: ${finish.message}]`;
     case "lost":
-      return " [cut off; how far it came is not known]";
+      return " [cut off; how far it got is not known]";
     default:
       return "";
   }
@@ -52,5 +52,5 @@ function endOf({ outcome, result, changes }: TranscriptResult): string {
   return `${how}${said}${changes === undefined ? "" : ` (changed: ${changes.join(", ")})`}`;
 }
 
-/** Of one result. The agent can look at the world again. */
+/** Characters of one result. The agent can look again itself. */
 const RESULT_CHARS_MAX = 2_000;

@@ -12,27 +12,27 @@ function stage(bytesMax = 1_000) {
   return { told, written, wire, reader: wire.stream.readable.getReader() };
 }
 
-test("messages come whole, however they were cut on the way", async () => {
+test("messages are reassembled from any chunks", async () => {
   const { wire, reader } = stage();
   const line = `${JSON.stringify({ jsonrpc: "2.0", id: 1, result: "é\u2028" })}\n`;
   for (const byte of bytes(line)) wire.hear(Uint8Array.of(byte));
   expect((await reader.read()).value).toEqual({ jsonrpc: "2.0", id: 1, result: "é\u2028" });
 });
 
-test("updates are handed over in the tick in which they are heard, before the answer behind them", () => {
+test("updates are handled in the tick in which they arrive, before the answer after them", () => {
   const { wire, told } = stage();
   wire.hear(bytes(`${update("a")}\n${update("b")}\n{"jsonrpc":"2.0","id":1,"result":{}}\n`));
   expect(told).toEqual([{ text: "a" }, { text: "b" }]);
 });
 
-test("what is no message is passed over, and the first of it is remembered", async () => {
+test("a line that is not a message is skipped, and the first one is remembered", async () => {
   const { wire, reader } = stage();
   wire.hear(bytes('Welcome!\n\n[1]\n{}\n"x"\n{"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":2,"result":1}\n'));
   expect((await reader.read()).value).toEqual({ jsonrpc: "2.0", id: 2, result: 1 });
   expect(wire.strange).toBe("Welcome!");
 });
 
-test("G33: a line that is too long ends the stream, and nothing of it is held", async () => {
+test("G33: a line that is too long ends the stream, and is not buffered", async () => {
   const { wire, reader, told } = stage(100);
   wire.hear(bytes("x".repeat(200)));
   await expect(reader.read()).rejects.toThrow("a line of more than 100 bytes");
@@ -41,7 +41,7 @@ test("G33: a line that is too long ends the stream, and nothing of it is held", 
   expect(told).toEqual([]);
 });
 
-test("the end is told once everything before it was, a last line without its end included", async () => {
+test("the end follows all messages, including a last line without a line break", async () => {
   const { wire, reader } = stage();
   wire.hear(bytes('{"jsonrpc":"2.0","id":3,"result":1}'));
   wire.end();
@@ -50,7 +50,7 @@ test("the end is told once everything before it was, a last line without its end
   expect((await reader.read()).done).toBe(true);
 });
 
-test("what is written is one line each", async () => {
+test("each message is written as one line", async () => {
   const { wire, written } = stage();
   const writer = wire.stream.writable.getWriter();
   await writer.write({ jsonrpc: "2.0", method: "session/cancel", params: { text: "a\nb" } });

@@ -1,10 +1,11 @@
-// The pipe to a foreign agent as a stream of messages: lines of JSON from its stdout, and lines to its stdin.
+// The pipes of an external agent as a message stream: lines of JSON from its stdout, and lines to its stdin.
 //
 // Invariants
-// 1. What is no message is passed over and remembered once: programs greet, and warn, on stdout.
-// 2. A line that is too long ends the stream: nobody knows what it would have said.
-// 3. Nothing of it waits here: what is heard is handed on in the same tick, in its order. What the agent tells while it
-//    works is handed to whoever listens, before the answer that follows it can be.
+// 1. A line that is not a message is skipped, and the first one is remembered: programs print greetings and warnings on
+//    stdout.
+// 2. A line that is too long ends the stream, because its content is unknown.
+// 3. Nothing is buffered here: a line is handled in the tick in which it arrives, in order. A `session/update` reaches
+//    `told` before the answer that follows it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isUnparsable } from "../../../core/json-depth.ts";
 import { LineSplitter } from "../../../wire/line-splitter.ts";
@@ -13,16 +14,16 @@ import { MESSAGE_BYTES_MAX, NAME_CHARS_MAX } from "./limits.ts";
 
 export interface MessageStreamParts {
   readonly write: (line: string) => Promise<void>;
-  /** Hears what the agent tells while it works, as it came. Must not throw. */
+  /** Receives the parameters of `session/update` unchanged. Must not throw. */
   readonly told: (params: unknown) => void;
   readonly bytesMax?: number;
 }
 
 export class MessageStream {
   readonly stream: Stream;
-  /** The first line that was no message. */
+  /** The first line that was not a message. */
   strange: string | undefined = undefined;
-  /** Why nothing more is taken from it. */
+  /** Why the stream failed. */
   trouble: string | undefined = undefined;
   readonly #lines: LineSplitter;
   readonly #told: (params: unknown) => void;
@@ -43,7 +44,7 @@ export class MessageStream {
     this.stream = { readable, writable };
     this.#lines = new LineSplitter(bytesMax, {
       line: (bytes) => this.#line(bytes.toString("utf8").trim()),
-      tooLong: () => this.#fail(new Error(`it said a line of more than ${bytesMax} bytes`)),
+      tooLong: () => this.#fail(new Error(`it wrote a line of more than ${bytesMax} bytes`)),
     });
   }
 
@@ -51,7 +52,7 @@ export class MessageStream {
     if (!this.#ended) this.#lines.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
   }
 
-  /** Nothing more will come. */
+  /** Ends the stream. */
   end(): void {
     if (this.#ended) return;
     this.#lines.end();
@@ -82,7 +83,7 @@ function parse(text: string): AnyMessage | undefined {
     const given: unknown = JSON.parse(text);
     if (!isObject(given) || given.jsonrpc !== "2.0") return undefined;
     const speaks = typeof given.method === "string" || "result" in given || "error" in given;
-    // Decoding: by what it has it is a request, a notification or an answer; the rest is looked at where it is used.
+    // A request, a notification or an answer by its fields; other fields are checked where they are used.
     return speaks ? (given as AnyMessage) : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-// When a call of a foreign agent becomes a call of Belay. Time moves when the test says so.
+// When a call of an external agent becomes a call of Belay, with a fake clock.
 import { expect, test } from "vitest";
 import { FakeTurn } from "../../../../test/fixtures/fake-turn.ts";
 import type { CallOptions, Execute, Turn } from "../../../ports/agent.ts";
@@ -30,7 +30,7 @@ function stage(): { mirror: MirroredCall; clock: ManualClock; calls: Called[]; t
   return { mirror, clock, calls, told };
 }
 
-test("a call that is announced with its input is recorded at once, whatever its status", () => {
+test("a call announced with input is recorded at once, whatever its status", () => {
   for (const status of [{ status: "pending" }, {}, { status: "in_progress" }]) {
     const { calls, told, mirror } = stage();
     told({ title: "Run", rawInput: { command: "ls" }, ...status });
@@ -39,7 +39,7 @@ test("a call that is announced with its input is recorded at once, whatever its 
   }
 });
 
-test("a call that is announced without an input waits a moment for it, and is then recorded without it", async () => {
+test("a call announced without input waits for it briefly, and is then recorded without it", async () => {
   const { mirror, clock, calls, told } = stage();
   told({ title: "Run", status: "pending" });
   expect(mirror.phase).toBe("held");
@@ -53,7 +53,7 @@ test("a call that is announced without an input waits a moment for it, and is th
   expect(calls).toHaveLength(1);
 });
 
-test("a call that runs or has ended is recorded at once, and one that was announced at the end of its prompt", () => {
+test("a running or ended call is recorded at once, an announced one at the end of its prompt at the latest", () => {
   for (const status of ["in_progress", "completed", "failed"]) {
     const { calls, told } = stage();
     told({ title: "Run", status });
@@ -65,14 +65,14 @@ test("a call that runs or has ended is recorded at once, and one that was announ
   expect(third.calls).toHaveLength(1);
 });
 
-test("the agent's own id, kind and locations with lines are recorded beside it", () => {
+test("the agent's own id, kind and locations with lines are recorded with the call", () => {
   const { calls, told } = stage();
   told({ title: "Edit", kind: "edit", status: "in_progress", locations: [{ path: "/a", line: 3 }, { path: "/b" }] });
   const acp = { kind: "edit", locations: [{ path: "/a", line: 3 }, { path: "/b" }] };
   expect(calls[0]?.options?.provider).toEqual({ id: "t", data: { acp } });
 });
 
-test("it is called what it is about; an approval for the session is for the tool, where that has a name", () => {
+test("its name is its title; an approval for the session covers the tool, if that has a name", () => {
   const { mirror, told } = stage();
   expect(mirror.title).toBe("tool");
   told({ title: " Run\n  it ", name: "bash" });

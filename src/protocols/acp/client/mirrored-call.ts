@@ -1,17 +1,17 @@
-// A call of a foreign agent as a call of Belay: recorded, shown, approved and ended like any other.
+// A call of an external agent as a call of Belay: recorded, shown, approved and ended like any other.
 //
 // Invariants
-// 1. It is recorded when the agent announces it, whatever status the agent gives it: an agent that never moves a call
-//    on from `pending` carries it out all the same. One that is announced without an input waits HOLD_MS for it.
-// 2. It ends when the agent says so, when its prompt has ended, or when the agent is gone; and then once.
-// 3. What the agent says of it after it was recorded is sent on as progress.
+// 1. It is recorded when the agent announces it, whatever its status: some agents execute calls that stay `pending`. A
+//    call that is announced without input waits HOLD_MS for it.
+// 2. It ends once: when the agent reports its end, when its prompt has ended, or when the agent is gone.
+// 3. Updates after it was recorded are reported as progress.
 import type { Json } from "../../../core/model/prompt.ts";
 import type { CallResult, LiveCall, Turn } from "../../../ports/agent.ts";
 import { brief, keptJson } from "./kept-json.ts";
 import { CALL_CHARS_MAX, HOLD_MS, NAME_CHARS_MAX, PROGRESS_CHARS_MAX } from "./limits.ts";
 import { type CallChange, type CallContent, withNews } from "./update.ts";
 
-/** How the foreign call ended. `unknown`: the agent did not say. */
+/** How the agent's call ended. `unknown`: the agent did not report it. */
 type End =
   | { readonly kind: "completed" }
   | { readonly kind: "failed" }
@@ -20,21 +20,21 @@ type End =
 
 export interface MirroredCallParts {
   readonly turn: Turn;
-  /** How this one call can be ended. Undefined: it cannot. */
+  /** Returns a function that stops this one call; undefined if it cannot be stopped alone. */
   readonly stopper: (news: CallChange) => (() => Promise<unknown>) | undefined;
-  /** Called for a call that the host forbids, and that the agent has begun without having asked. */
+  /** Called for a call that the host forbids and that the agent began without a request. */
   readonly forbidden: (title: string) => void;
-  /** Called when the call is over here. */
+  /** Called when the call has ended in Belay. */
   readonly ended?: () => void;
 }
 
 export class MirroredCall {
-  /** The call is recorded and runs. */
+  /** Resolves when the call is recorded and runs. */
   readonly begun: Promise<LiveCall>;
-  /** How it ended here. Undefined while it is not recorded; resolves with undefined if it never was. */
+  /** Its result in Belay. Undefined until it is requested; resolves with undefined if it was never recorded. */
   result: Promise<CallResult | undefined> | undefined = undefined;
   live: LiveCall | undefined = undefined;
-  /** An approval of it was requested. */
+  /** Whether an approval was requested. */
   wasAsked = false;
   readonly #parts: MirroredCallParts;
   readonly #begun = Promise.withResolvers<LiveCall>();
@@ -49,7 +49,7 @@ export class MirroredCall {
     this.begun = this.#begun.promise;
   }
 
-  /** `held`: it is not recorded, because its input may still come. */
+  /** `held`: not recorded yet, because its input may still arrive. */
   get phase(): "held" | "called" | "over" {
     if (this.#over) return "over";
     return this.result === undefined ? "held" : "called";
@@ -60,17 +60,17 @@ export class MirroredCall {
     return brief((title ?? tool ?? sort ?? "tool").replaceAll(/\s+/g, " ").trim() || "tool", NAME_CHARS_MAX);
   }
 
-  /** What an approval for the whole session would cover: the tool where it has a name, else exactly this. */
+  /** The scope of an approval for the session: the tool if it has a name, otherwise exactly this call. */
   get scope(): string {
     return brief(this.#news.tool ?? this.title, NAME_CHARS_MAX);
   }
 
-  /** What people approve. `content` where the agent has given no input. */
+  /** What is displayed for approval: the content where the agent gave no input. */
   get shown(): Json {
     return this.#input(this.#news.content ?? []);
   }
 
-  /** Resolves once what was recorded of it so far is durable: what comes after it must be sent after it. */
+  /** Resolves once its record so far is durable; later updates must be sent after it. */
   get recorded(): Promise<unknown> {
     const { result } = this;
     if (result === undefined) return Promise.resolve();
@@ -93,7 +93,7 @@ export class MirroredCall {
     }
   }
 
-  /** Makes a call of it, once. */
+  /** Requests the call in Belay, once. */
   begin(): void {
     this.#cancelHold?.();
     if (this.result !== undefined) return;
@@ -109,13 +109,13 @@ export class MirroredCall {
     });
   }
 
-  /** A call that failed and was never carried out here was forbidden by the host. */
+  /** A call that failed without being executed here was forbidden by the host. */
   #checkRefusal(result: CallResult | undefined): void {
     if (result?.kind === "failed" && this.live === undefined) this.#parts.forbidden(this.title);
   }
 
   end(end: End): void {
-    // One that was announced is recorded, even if it ends before it was.
+    // An announced call is recorded even if it ends first.
     if (this.#cancelHold !== undefined) this.begin();
     this.#over = true;
     this.#ended.resolve(end);
@@ -127,7 +127,7 @@ export class MirroredCall {
     const { turn } = this.#parts;
     let stopped: Promise<void> | undefined;
     const stop = (): void => {
-      // With its run it is stopped by the stop of the whole prompt, whose signal may be the later one of the same tick.
+      // If its run is stopped, the stop of the whole prompt stops it; that signal may abort later in the same tick.
       stopped = Promise.resolve().then(async () => {
         if (!turn.signal.aborted) await stopThis?.();
       });
@@ -136,7 +136,7 @@ export class MirroredCall {
     call.signal.addEventListener("abort", stop, { once: true });
     const end = await this.#ended.promise;
     call.signal.removeEventListener("abort", stop);
-    // The agent reports the end of a command when its first process is gone.
+    // The agent may report the end of a command when only its first process is gone.
     await stopped;
     const result = resultOf(this.#news);
     for (const path of end.kind === "completed" || end.kind === "unknown" ? changedBy(this.#news) : []) {
@@ -144,13 +144,13 @@ export class MirroredCall {
     }
     if (end.kind === "completed") return result;
     if (result !== undefined) call.partial(result);
-    // Agents report a call that they have stopped as failed. What it said about that is in its partial result.
-    if (call.stopping) throw new DOMException("The agent has stopped it.", "AbortError");
+    // Agents report a stopped call as failed. Its message is in the partial result.
+    if (call.stopping) throw new DOMException("The agent stopped it.", "AbortError");
     if (end.kind === "denied") throw Object.assign(new Error(end.why), { name: "Denied", code: "denied" });
     throw new Error(end.kind === "failed" ? failureOf(result) : end.why);
   }
 
-  /** `shown`: what people should see before they approve it, where the agent has given no input. */
+  /** `shown`: content to display for approval, where the agent gave no input. */
   #input(shown: readonly CallContent[]): Json {
     const { input, sort, paths = [] } = this.#news;
     if (input !== undefined) return input;
@@ -161,7 +161,7 @@ export class MirroredCall {
     });
   }
 
-  /** The agent's own id of the call, and the details for which Belay's own record has no place. */
+  /** The agent's own id of the call, and details that Belay's record has no field for. */
   #provider(): { readonly id: string; readonly data: Json } {
     const { id, sort, status, locations } = this.#news;
     const data = {
@@ -196,7 +196,7 @@ const NOTHING_KNOWN = {
 const hasInput = ({ input }: CallChange): boolean =>
   input !== undefined && input !== null && !(typeof input === "object" && Object.keys(input).length === 0);
 
-/** The text alone if there is nothing else: that is what most tools say. */
+/** The text alone if there is nothing else, which is the usual case. */
 function resultOf({ content = [], output }: CallChange): Json | undefined {
   const text = brief(textOf(content), CALL_CHARS_MAX);
   const diffs = content.filter((one) => one.kind === "diff");
@@ -221,4 +221,6 @@ function contentJson(one: CallContent): Json {
 }
 
 const failureOf = (result: Json | undefined): string =>
-  typeof result === "string" && result !== "" ? brief(result, PROGRESS_CHARS_MAX) : "The agent says that it failed.";
+  typeof result === "string" && result !== ""
+    ? brief(result, PROGRESS_CHARS_MAX)
+    : "The agent reported that it failed.";

@@ -1,8 +1,8 @@
-// A foreign agent asks for leave: people are asked by Belay, for exactly that call, and the answer goes back.
+// Permission requests of an external agent: Belay asks people to approve exactly that call, and returns the answer.
 //
 // Invariants
-// 1. Every question is answered once, with one of the agent's own options or with `cancelled`.
-// 2. Nothing is allowed that nobody has allowed: whatever goes wrong is a no.
+// 1. Every request is answered once, with one of the agent's own options or with `cancelled`.
+// 2. Without an explicit approval the answer is no, whatever goes wrong.
 import type { RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { QuestionOutcome } from "../../../core/model/question.ts";
 import type { CallResult } from "../../../ports/agent.ts";
@@ -17,7 +17,7 @@ interface Option {
   readonly kind: string;
 }
 
-/** Options beyond these are not shown: nobody reads them. */
+/** Options beyond this number are not shown. */
 const OPTIONS_MAX = 16;
 
 export function readOptions(params: unknown): readonly Option[] {
@@ -30,7 +30,7 @@ export function readOptions(params: unknown): readonly Option[] {
   });
 }
 
-/** `gone` resolves when nobody waits for the answer any more: the run is being stopped, or it was taken back. */
+/** `gone` resolves when the answer is no longer needed: the run is being stopped, or the request was cancelled. */
 export async function askLeave(
   mirror: MirroredCall,
   options: readonly Option[],
@@ -42,7 +42,7 @@ export async function askLeave(
   return Promise.race([answer, gone.then(() => CANCELLED)]);
 }
 
-/** Only the host's own rules can refuse it. */
+/** With `leave: "give"` only the host's rules can refuse the call. */
 async function decided(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   const first = await Promise.race([mirror.begun.then(() => "allowed" as const), mirror.result]);
   return first === "allowed" ? allow(options) : refuse(first, options);
@@ -72,7 +72,7 @@ function denial(ending: QuestionOutcome): string {
   return `Not carried out: denied by ${by ?? "the user"}${note === undefined ? "." : `: ${note}`}`;
 }
 
-/** A call that has begun, and wants more: a question of its own, with the agent's own words for the answers. */
+/** Asks again for a call that has begun: a separate question with the agent's own option names. */
 async function askAgain(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   if (options.length === 0) return CANCELLED;
   try {
@@ -89,11 +89,11 @@ async function askAgain(mirror: MirroredCall, options: readonly Option[]): Promi
 }
 
 function refuse(result: CallResult | undefined, options: readonly Option[]): RequestPermissionResponse {
-  // Refused as a call, because the run begins nothing new: the agent is being stopped.
+  // Cancelled, because the run begins no new work: the agent is being stopped.
   return result === undefined ? CANCELLED : deny(options);
 }
 
-/** For this once: what people allow for the whole session is remembered by Belay, which is then not asked again. */
+/** Allows once: an approval for the session is remembered by Belay, which then does not ask again. */
 const allow = (options: readonly Option[]): RequestPermissionResponse =>
   select(options.find(({ kind }) => kind === "allow_once") ?? options.find(({ kind }) => kind === "allow_always"));
 

@@ -10,7 +10,7 @@ const attachments = [
 const prompt = { text: "look", data: { attachments } };
 const able = (promptCapabilities: object) => readCapabilities({ agentCapabilities: { promptCapabilities } });
 
-test("an agent that takes everything is given everything as it is", () => {
+test("an agent that supports everything gets the attachments unchanged", () => {
   expect(promptBlocks(prompt, able({ image: true, embeddedContext: true }))).toEqual([
     { type: "text", text: "look" },
     { type: "resource", resource: { uri: "attachment:///a.txt", mimeType: "text/plain", text: "words" } },
@@ -19,16 +19,16 @@ test("an agent that takes everything is given everything as it is", () => {
   ]);
 });
 
-test("an agent that takes text only is told in text, also of what it cannot be shown", () => {
+test("an agent that supports only text gets text, and a remark for other attachments", () => {
   expect(promptBlocks(prompt, able({}))).toEqual([
     { type: "text", text: "look" },
-    { type: "text", text: "The file a.txt that came along:\nwords" },
-    { type: "text", text: "[The file b.png (image/png, about 3 bytes) came along and cannot be shown to you.]" },
-    { type: "text", text: "[The file c.zip (application/zip, about 3 bytes) came along and cannot be shown to you.]" },
+    { type: "text", text: "The attached file a.txt:\nwords" },
+    { type: "text", text: "[The file b.png (image/png, about 3 bytes) is attached and cannot be shown to you.]" },
+    { type: "text", text: "[The file c.zip (application/zip, about 3 bytes) is attached and cannot be shown to you.]" },
   ]);
 });
 
-test("a prompt without words is what came along; one without anything is still a prompt", () => {
+test("a prompt without text consists of its attachments; an empty prompt is still a prompt", () => {
   expect(promptBlocks({ ...prompt, text: "" }, able({ image: true }))).toHaveLength(3);
   expect(promptBlocks({ text: "" }, able({}))).toEqual([{ type: "text", text: "" }]);
 });

@@ -1,4 +1,4 @@
-// What an agent is told, as pieces of content it can take. Pure.
+// Converts a prompt to content blocks that the agent supports. Pure.
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { type Attachment, attachmentsOf } from "../../../agent/attachment.ts";
 import type { Prompt } from "../../../core/model/prompt.ts";
@@ -6,10 +6,10 @@ import type { Capabilities } from "./capabilities.ts";
 
 export const textBlock = (text: string): ContentBlock => ({ type: "text", text });
 
-/** A prompt with what came along: what the agent cannot take as it is, it is told of in words. */
+/** A prompt with its attachments. Unsupported ones are replaced by a text. */
 export function promptBlocks({ text, data }: Prompt, abilities: Capabilities): readonly ContentBlock[] {
   const attached = attachmentsOf(data).map((one) => attachedBlock(one, abilities));
-  // A prompt may be pictures only.
+  // A prompt may consist of pictures only.
   return text === "" && attached.length > 0 ? attached : [textBlock(text), ...attached];
 }
 
@@ -20,8 +20,8 @@ function attachedBlock(given: Attachment, { images, embedded }: Capabilities): C
     if (images && mediaType.startsWith("image/")) return { type: "image", data: given.base64, mimeType: mediaType };
     if (embedded) return { type: "resource", resource: { uri, mimeType: mediaType, blob: given.base64 } };
     const bytes = Math.floor((given.base64.length * 3) / 4);
-    return textBlock(`[The file ${name} (${mediaType}, about ${bytes} bytes) came along and cannot be shown to you.]`);
+    return textBlock(`[The file ${name} (${mediaType}, about ${bytes} bytes) is attached and cannot be shown to you.]`);
   }
   if (embedded) return { type: "resource", resource: { uri, mimeType: mediaType, text: given.text } };
-  return textBlock(`The file ${name} that came along:\n${given.text}`);
+  return textBlock(`The attached file ${name}:\n${given.text}`);
 }

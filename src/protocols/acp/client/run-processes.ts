@@ -1,11 +1,11 @@
-// The processes that a foreign agent starts while it works on a prompt. They belong to that run: its cancel ends them
-// and leaves the agent, with what it had running before.
+// The processes that an external agent starts during a prompt. They belong to that run: its cancel ends them, and
+// leaves the agent and its earlier processes running.
 //
 // Invariants
-// 1. Only processes that began after the prompt was sent are ended with it.
-// 2. What is left running after a run that was not cancelled is handed to the session as a background process, so that
-//    it is listed, and ended by a stop of the session.
-// 3. Where the processes cannot be told apart, the agent's own process is ended, and the answer says so.
+// 1. Only processes that started after the prompt was sent are ended with it.
+// 2. Processes left running by a run that was not cancelled become a background process of the session, so that they
+//    are listed, and ended by a stop of the session.
+// 3. If the processes cannot be identified, the agent's own process is ended, and the answer says so.
 import type { Turn } from "../../../ports/agent.ts";
 import type { TreeEnd, TreeMember } from "../../../ports/spawner.ts";
 import type { AgentProcess } from "./agent-process.ts";
@@ -15,9 +15,9 @@ import { COMMANDS_GRACE_SHARE, COMMANDS_LIMIT_SHARE, NAME_CHARS_MAX } from "./li
 export class RunProcesses {
   readonly #turn: Turn;
   readonly #link: AgentProcess;
-  /** Those that ran before the prompt. Undefined: they could not be listed. */
+  /** Processes that ran before the prompt. Undefined if they could not be listed. */
   #before: readonly TreeMember[] | undefined = undefined;
-  /** Those that ran before the call that runs now. */
+  /** Processes that ran before the current call. */
   #beforeCall: Promise<readonly TreeMember[] | undefined> = Promise.resolve(undefined);
 
   constructor(turn: Turn, link: AgentProcess) {
@@ -29,38 +29,41 @@ export class RunProcesses {
     return this.#before !== undefined;
   }
 
-  /** To be awaited before the prompt is sent. */
+  /** Lists the existing processes. Must be awaited before the prompt is sent. */
   async begin(): Promise<void> {
     this.#before = await this.#list();
     this.#beforeCall = Promise.resolve(this.#before);
     this.#link.baseline ??= this.#before;
   }
 
-  /** No call runs any more: what runs now belongs to none. */
+  /** When no call is running, the processes that run now belong to none. */
   callEnded(open: number): void {
     if (open === 0) this.#beforeCall = this.#list();
   }
 
-  /** Ends what one call has started. Nothing, if another one runs too: then it cannot be told whose is whose. */
+  /**
+   * Ends the processes that one call has started. Does nothing if another call is running, because they cannot be told
+   * apart.
+   */
   async endOfCall(open: number, graceMs: number): Promise<void> {
     const before = open === 1 ? await this.#beforeCall : undefined;
     if (before !== undefined) await this.#link.tree?.endOthers(before, { graceMs, limitMs: 2 * graceMs });
   }
 
-  /** Ends what the run has started, within `leftMs`. Answers what people should know of it. */
+  /** Ends the processes that the run has started, within `leftMs`. Returns a remark for the answer. */
   async end(leftMs: number): Promise<string | undefined> {
     const ended = await this.#endAll(Math.max(0, leftMs));
     const { name } = this.#link;
     if (ended === undefined || ended.left.length > 0 || !ended.sure) {
       await this.#link.stop({ kind: "policy", note: NOT_TOLD_APART });
-      return `\n\n[What ${name} had started could not be ended by itself, so ${name} was ended too.]`;
+      return `\n\n[The processes that ${name} had started could not be ended separately, so ${name} was ended too.]`;
     }
     if (ended.ended.length === 0) return undefined;
     this.#link.probe();
     return `\n\n[Ended with the cancel: ${named(ended.ended)}.]`;
   }
 
-  /** After a run that was not cancelled: what it has left running is the session's. */
+  /** After a run that was not cancelled: hands the processes left running over to the session. */
   async handOver(): Promise<void> {
     const { baseline, processId, tree } = this.#link;
     if (baseline === undefined || tree === undefined || this.#link.leftRunning !== undefined) return;
@@ -72,7 +75,7 @@ export class RunProcesses {
     const over = handle.wait().catch(() => undefined);
     void over.then((result) => {
       this.#link.leftRunning = undefined;
-      // The agent may have lost a server of its own with them.
+      // The agent may have lost a server process with them.
       if (result?.outcome.kind === "cancelled") this.#link.probe();
     });
   }
@@ -98,7 +101,7 @@ const keyOf = ({ pid, startTime }: TreeMember): string => `${pid} ${startTime}`;
 
 const COMMANDS_NAMED_MAX = 5;
 
-/** The command lines, each once. */
+/** The distinct command lines. */
 function named(members: readonly TreeMember[]): string {
   const commands = [...new Set(members.map(({ command }) => command || "a process"))];
   const more = commands.length - COMMANDS_NAMED_MAX;
@@ -108,4 +111,4 @@ function named(members: readonly TreeMember[]): string {
 
 const titleOf = (left: readonly TreeMember[]): string => brief(named(left), NAME_CHARS_MAX);
 
-const NOT_TOLD_APART = "The processes of the cancelled run could not be ended by themselves.";
+const NOT_TOLD_APART = "The processes of the cancelled run could not be ended separately.";

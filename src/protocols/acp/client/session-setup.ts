@@ -1,4 +1,5 @@
-// Brings a foreign agent to where it can be prompted: started, greeted, and in a session, its earlier one if it can.
+// Prepares an external agent for a prompt: starts and initializes it, and opens its session or restores the earlier
+// one.
 import { isAbsolute, resolve } from "node:path";
 import type { Json } from "../../../core/model/prompt.ts";
 import type { Message } from "../../../core/read/transcript.ts";
@@ -13,11 +14,11 @@ import { earlierSession, isSessionName, SESSION_CALL } from "./session-call.ts";
 export interface PreparedSession {
   readonly link: AgentProcess;
   readonly sessionId: string;
-  /** `anew`: it remembers nothing of what was said before. */
+  /** `anew`: the agent does not remember the conversation. */
   readonly memory: "kept" | "anew";
-  /** MCP servers that it cannot take, by name. */
+  /** Names of MCP servers that the agent does not support. */
   readonly leftOut: readonly string[];
-  /** The one before did not answer any more after processes that it had started were ended. */
+  /** Its predecessor did not answer after processes that it had started were ended. */
   readonly isReplacement: boolean;
 }
 
@@ -27,7 +28,7 @@ interface SetupOptions {
   readonly additionalDirectories?: readonly string[];
 }
 
-/** Rejects with what is wrong, in words; then nothing of it is left. */
+/** Rejects with an error message for people; then no process is left. */
 export async function setUpSession(
   turn: Turn,
   options: Settled,
@@ -55,8 +56,8 @@ export async function setUpSession(
     if (updates !== undefined) void link.ended.then(() => updates.ended(turn.sessionId));
     return { link, sessionId, memory: restored ? "kept" : "anew", leftOut };
   } catch (error) {
-    // Whatever it was, this agent is of no use.
-    await link.stop({ kind: "policy", note: "It could not be brought to work." });
+    // Whatever failed, this process is not usable.
+    await link.stop({ kind: "policy", note: "It could not be initialized." });
     throw turn.signal.aborted ? turn.signal.reason : error;
   }
 }
@@ -70,25 +71,25 @@ interface Parts {
 async function greet(link: AgentProcess, turn: Turn, options: Settled): Promise<Capabilities> {
   const asked = link.request<unknown>("initialize", {
     protocolVersion: VERSION,
-    // Files and terminals are the agent's own affair: what it does with them is seen as its calls.
+    // The agent handles files and terminals itself; Belay sees them as its calls.
     clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
     clientInfo: { name: "belay", version: options.version },
   });
   const abilities = readCapabilities(await answered({ link, turn, options }, asked, "initialize"));
   if (abilities.version === VERSION) return abilities;
   const spoken = abilities.version === undefined ? "no version" : `version ${abilities.version}`;
-  throw await link.failed("agent_unusable", `speaks ${spoken} of the protocol, and version ${VERSION} is needed`);
+  throw await link.failed("agent_unusable", `speaks ${spoken} of the protocol, but version ${VERSION} is needed`);
 }
 
 const VERSION = 1;
 
-/** False: it does not know the session any more, or cannot. */
+/** False if the agent no longer knows the session, or cannot restore one. */
 async function restore(parts: Parts, sessionId: string, place: SetupOptions): Promise<boolean> {
   const { link } = parts;
   const { restore: how } = link.abilities;
   if (how === undefined) return false;
   try {
-    // What it tells meanwhile is what was said before; nobody listens yet.
+    // Updates during the restore repeat the history and are dropped, because there is no listener yet.
     const asked = link.request<unknown>(`session/${how}`, { sessionId, ...place });
     link.menus = await answered(parts, asked, `session/${how}`);
     return true;
@@ -98,7 +99,7 @@ async function restore(parts: Parts, sessionId: string, place: SetupOptions): Pr
   }
 }
 
-/** Recorded as a call, so that the session is found again after a restart, also if this very turn is cut off. */
+/** Recorded as a call, so that the session is found again after a restart, even if this turn is interrupted. */
 async function openSession(parts: Parts, place: SetupOptions): Promise<string> {
   const { link, turn, options } = parts;
   const input = { agent: options.name, cwd: place.cwd };
@@ -106,7 +107,7 @@ async function openSession(parts: Parts, place: SetupOptions): Promise<string> {
     const answer = await answered(parts, link.request<unknown>(SESSION_CALL, place), SESSION_CALL);
     const sessionId = isObject(answer) ? answer.sessionId : undefined;
     link.menus = answer;
-    if (!isSessionName(sessionId)) throw await link.failed("agent_unusable", "opened a session without a name");
+    if (!isSessionName(sessionId)) throw await link.failed("agent_unusable", "opened a session without an id");
     return { agent: options.name, sessionId };
   };
   let trouble: unknown;
@@ -122,7 +123,7 @@ async function openSession(parts: Parts, place: SetupOptions): Promise<string> {
   throw trouble ?? new AgentError("agent_unusable", `No session was opened with ${options.name}: it was stopped.`);
 }
 
-/** Waits for an answer, but not for ever, and not longer than the agent lives or anybody wants it. */
+/** Awaits an answer: until the time limit, the end of the agent, or a stop of the turn. */
 async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, method: string): Promise<T> {
   const limit = Promise.withResolvers<"limit">();
   const stop = Promise.withResolvers<"stop">();
@@ -138,7 +139,7 @@ async function answered<T>({ link, turn, options }: Parts, asked: Promise<T>, me
     await link.stop({ kind: "policy", note: `It did not answer ${method} within ${limitMs} ms.` });
     throw await link.failed(
       "agent_unusable",
-      `did not answer ${method} within ${limitMs} ms. Perhaps it speaks no ACP`,
+      `did not answer ${method} within ${limitMs} ms. Perhaps it does not speak ACP`,
     );
   } catch (error) {
     throw turn.signal.aborted ? turn.signal.reason : await inWords(link, error, method);
@@ -153,18 +154,18 @@ async function inWords(link: AgentProcess, error: unknown, method: string): Prom
   const words = wordsOf(error);
   if (words === undefined) {
     const result = await link.stop({ kind: "policy", note: "Its connection is broken." });
-    return link.failed("agent_unusable", `ended before it had answered ${method}`, result);
+    return link.failed("agent_unusable", `ended before it answered ${method}`, result);
   }
   if (isLoginWanted(error)) return new AgentError("agent_unusable", login(link, words), { cause: error });
   return new AgentError("agent_failed", `${link.name} refused ${method}: ${words}`, { cause: error });
 }
 
 function login({ name, abilities }: AgentProcess, words: string): string {
-  const ways = abilities.logins.length === 0 ? "" : ` It knows: ${abilities.logins.join(", ")}.`;
-  return `${name} wants you to log in first: ${words}. Start it once by hand and log in there.${ways}`;
+  const ways = abilities.logins.length === 0 ? "" : ` It supports: ${abilities.logins.join(", ")}.`;
+  return `${name} requires a login: ${words}. Start it once by hand and log in there.${ways}`;
 }
 
-/** Every agent takes servers that are programs; others only if it says so. */
+/** Splits MCP servers: every agent supports stdio servers; other kinds need a capability. */
 function sorted(
   servers: readonly Json[],
   { mcp }: Capabilities,

@@ -1,9 +1,8 @@
-// Hands people's words to an agent that works, if it can take them in meanwhile. What it cannot take is kept for the
-// next prompt.
+// Delivers messages to an agent while it works, if it can accept them. Other messages are kept for the next prompt.
 //
 // Invariants
-// 1. What was taken out of the queue is with the agent, or in what `end` gives back; nothing is dropped. Only an agent
-//    that took it and does not say so is told a second time.
+// 1. A message that was taken out of the queue is with the agent, or in the result of `end`; none is dropped. Only an
+//    agent that accepts one without confirming it gets it twice.
 // 2. `end` resolves within STEER_MS, whatever the agent does.
 import type { Prompt } from "../../../core/model/prompt.ts";
 import type { Turn } from "../../../ports/agent.ts";
@@ -12,7 +11,7 @@ import { isObject } from "./kept-json.ts";
 import { STEER_EVERY_MS, STEER_MS } from "./limits.ts";
 import { promptBlocks } from "./prompt-blocks.ts";
 
-/** There is no word for it in the protocol; this is what several agents have agreed on. */
+/** The protocol has no method for it; several agents have agreed on this one. */
 const STEER = "_session/steering";
 
 export class Steering {
@@ -31,7 +30,7 @@ export class Steering {
     if (link.abilities.steers) this.#later();
   }
 
-  /** What the agent is still to hear. */
+  /** Resolves with the messages that the agent has not accepted. */
   async end(): Promise<readonly Prompt[]> {
     this.#over = true;
     this.#dispose();
@@ -50,11 +49,11 @@ export class Steering {
     try {
       if (this.#turn.signal.aborted) return;
       for (const prompt of await this.#turn.takeSteers()) {
-        // In their order: behind one that it has not taken it is told none.
+        // In order: after one that was not accepted none is sent.
         if (this.#left.length > 0 || !(await this.#tell(prompt))) this.#left.push(prompt);
       }
     } catch {
-      // The store is in trouble, which its own notice says; or the turn is over. What was not taken waits.
+      // The store failed, which it reports itself, or the turn is over. Messages that were not taken stay queued.
     }
   }
 

@@ -4,7 +4,7 @@ import { readNews, readSessionUpdate, withNews } from "./update.ts";
 const told = (update: unknown) => readSessionUpdate({ sessionId: "s", update }).update;
 const chunk = (content: unknown) => told({ sessionUpdate: "agent_message_chunk", content });
 
-test("words and thoughts are told apart", () => {
+test("text and reasoning are distinguished", () => {
   expect(chunk({ type: "text", text: "hello" })).toEqual({ kind: "text", text: "hello" });
   const thought = { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: "hm" } };
   expect(told(thought)).toEqual({ kind: "thought", text: "hm" });
@@ -17,19 +17,19 @@ test.each([
   [{ type: "resource", resource: { uri: "file:///b", blob: "AA" } }, "[file:///b]"],
   [{ type: "text" }, ""],
   ["nothing", ""],
-])("what is no text is named: %j", (content, text) => {
+])("content becomes text or a placeholder: %j", (content, text) => {
   expect(chunk(content)).toEqual({ kind: "text", text });
 });
 
 test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessionUpdate: "tool_call" }])(
-  "an unknown update is passed on as it came: %j",
+  "an unknown update is passed on unchanged: %j",
   (update) => {
     expect(told(update)).toEqual({ kind: "other", raw: update });
     expect(readSessionUpdate(update).sessionId).toBe("");
   },
 );
 
-test("news of a call: what is said is kept, what is strange is left out, what is not said has not changed", () => {
+test("an update of a call keeps valid fields, ignores malformed ones, and leaves missing ones unchanged", () => {
   const first = readNews({ toolCallId: "t", title: "Run", status: "pending", rawInput: { a: 1 }, kind: "execute" });
   const content = [
     { type: "content", content: { type: "text", text: "out" } },
@@ -48,5 +48,5 @@ test("news of a call: what is said is kept, what is strange is left out, what is
       { kind: "diff", path: "/a", before: undefined, after: "new", raw: content[1] },
     ],
   });
-  expect(readNews({ title: "of nobody" })).toBeUndefined();
+  expect(readNews({ title: "of no call" })).toBeUndefined();
 });

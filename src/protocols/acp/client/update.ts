@@ -1,5 +1,5 @@
-// What a foreign agent tells while it works, read with patience: what is missing or strange is left out, not refused. A
-// newer agent says more than we know, and its work must not fail for that. Pure.
+// Parses the updates of an external agent. Missing or unknown fields are ignored, because a newer agent may send more
+// than Belay knows, and its work must not fail for that. Pure.
 import type { Json } from "../../../core/model/prompt.ts";
 import { isObject, keptJson } from "./kept-json.ts";
 
@@ -7,7 +7,7 @@ export type Update =
   | { readonly kind: "text" | "thought"; readonly text: string }
   | { readonly kind: "call"; readonly news: CallChange }
   | { readonly kind: "replayed" }
-  /** One that Belay does not record. */
+  /** An update that Belay does not record. */
   | { readonly kind: "other"; readonly raw: unknown };
 
 export interface SessionUpdate {
@@ -15,7 +15,7 @@ export interface SessionUpdate {
   readonly update: Update;
 }
 
-/** What is said of a call this time. What is undefined has not changed. */
+/** The changes in one update of a call. Undefined fields have not changed. */
 export interface CallChange {
   readonly id: string;
   readonly title: string | undefined;
@@ -24,7 +24,7 @@ export interface CallChange {
   readonly status: CallStatus | undefined;
   readonly content: readonly CallContent[] | undefined;
   readonly paths: readonly string[] | undefined;
-  /** The same with lines, as the agent gave them. */
+  /** The paths with their lines, as the agent sent them. */
   readonly locations: readonly Json[] | undefined;
   readonly input: Json | undefined;
   readonly output: Json | undefined;
@@ -32,7 +32,7 @@ export interface CallChange {
 
 export type CallStatus = "pending" | "in_progress" | "completed" | "failed";
 
-/** `raw`: as the agent gave it. */
+/** `raw`: as the agent sent it. */
 export type CallContent =
   | { readonly kind: "text" | "image"; readonly text: string; readonly raw: Json }
   | {
@@ -70,7 +70,7 @@ function readUpdate(given: unknown): Update {
   }
 }
 
-/** Undefined: it does not say which call it speaks of. */
+/** Undefined if it names no call. */
 export function readNews(given: unknown): CallChange | undefined {
   const fields = isObject(given) ? given : {};
   const id = textOf(fields.toolCallId);
@@ -89,7 +89,7 @@ export function readNews(given: unknown): CallChange | undefined {
   };
 }
 
-/** What is known of a call, with what is said now. */
+/** Merges an update into the known state of a call. */
 export function withNews(known: CallChange, news: CallChange): CallChange {
   return {
     id: known.id,
@@ -129,7 +129,7 @@ const readPath = (given: unknown): readonly string[] => {
   return path === undefined ? [] : [path];
 };
 
-/** A piece of content as text: what is no text is named. */
+/** Converts a content block to text; other kinds become a placeholder. */
 function readContent(given: unknown): string {
   if (!isObject(given)) return "";
   switch (given.type) {

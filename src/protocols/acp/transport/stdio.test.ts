@@ -19,7 +19,7 @@ function stage() {
   return { input, output, written, editor, reader: editor.stream.readable.getReader() };
 }
 
-test("an input that is hung up by ourselves ends the stream in order, and the output goes on", async () => {
+test("an input closed by Belay ends the stream cleanly, and the output stays open", async () => {
   const { input, editor, reader, written } = stage();
   input.write(line({ id: 1, method: "initialize" }));
   expect((await reader.read()).value).toMatchObject({ method: "initialize" });
@@ -31,16 +31,16 @@ test("an input that is hung up by ourselves ends the stream in order, and the ou
   expect(written).toEqual([line({ id: 1, result: {} })]);
 });
 
-test("F10: an output that nobody reads is the end of the input too", async () => {
+test("F10: a closed output ends the input too", async () => {
   const { output, editor, reader } = stage();
   output.destroy(Object.assign(new Error("write EPIPE"), { code: "EPIPE" }));
   await editor.ended;
   expect((await reader.read()).done).toBe(true);
-  // Whoever brings something to an end meanwhile may still say so.
+  // Code that is shutting down may still write.
   await editor.stream.writable.getWriter().write({ jsonrpc: "2.0", id: 1, result: {} });
 });
 
-test("everything is answered when every request is, in whatever order; prompts are not waited for", async () => {
+test("`answered` waits for all requests in any order, except prompts", async () => {
   const { input, editor, reader } = stage();
   for (const [id, method] of [
     [1, "session/new"],
@@ -57,7 +57,7 @@ test("everything is answered when every request is, in whatever order; prompts a
     answered = true;
   });
   const writer = editor.stream.writable.getWriter();
-  // The same number as a text is another request; and a request of ours is no answer.
+  // The same number as a text is another request; and a request from Belay is not an answer.
   await writer.write({ jsonrpc: "2.0", id: "1", result: {} });
   await writer.write({ jsonrpc: "2.0", id: 1, method: "session/request_permission", params: {} });
   expect(answered).toBe(false);
@@ -65,10 +65,10 @@ test("everything is answered when every request is, in whatever order; prompts a
   await waiting;
 });
 
-test("F13: messages that nobody takes out are not read from the editor", async () => {
+test("F13: backpressure pauses the input while messages are not taken", async () => {
   const { input, reader } = stage();
   const text = line({ method: "session/cancel", params: { sessionId: "x".repeat(1_000) } });
-  // Each its own piece, as an editor writes them.
+  // Each in its own chunk, as an editor writes them.
   for (let sent = 0; sent < 200; sent += 1) input.write(text);
   await settled();
   expect(input.isPaused()).toBe(true);
@@ -78,7 +78,7 @@ test("F13: messages that nobody takes out are not read from the editor", async (
   expect((await reader.read()).done).toBe(true);
 });
 
-test("F13: a message is written when the one before it has been taken", {
+test("F13: a message is written when the previous one has been taken", {
   meta: { id: "acp/stdout-backpressure" },
 }, async () => {
   const input = new PassThrough();
@@ -111,7 +111,7 @@ test.each([
   expect(written.map((one) => JSON.parse(one))).toMatchObject([{ jsonrpc: "2.0", id: null, error: { code } }]);
 });
 
-test("F13: whoever sends what is no message, and does not take the answers, is not read from", async () => {
+test("F13: an editor that sends malformed lines and does not read the errors is not read from", async () => {
   const input = new PassThrough();
   const taken: (() => void)[] = [];
   const output = new Writable({ write: (_piece, _encoding, done) => void taken.push(done) });
@@ -125,14 +125,14 @@ test("F13: whoever sends what is no message, and does not take the answers, is n
   expect((await next).value).toMatchObject({ method: "session/cancel" });
 });
 
-test("a character that comes in two pieces is one", async () => {
+test("a character split over two chunks is one character", async () => {
   const { input, reader } = stage();
   const bytes = Buffer.from(line({ method: "né €😀" }));
   for (const byte of bytes) input.write(Buffer.from([byte]));
   expect((await reader.read()).value).toMatchObject({ method: "né €😀" });
 });
 
-test("a message that is not UTF-8 is refused: no replacement character is taken for what was sent", async () => {
+test("a message that is not UTF-8 is refused, without replacement characters", async () => {
   const { input, written, reader } = stage();
   input.write(
     Buffer.concat([

@@ -1,13 +1,13 @@
-// An editor on stdin and stdout, as the stream that ACP is spoken on: one message to a line.
+// An ACP message stream over stdin and stdout: one message per line.
 //
-// The SDK has such a stream. It reads on while nobody takes the messages out, and an input that is closed by ourselves
-// is an error to it; here the one must wait, and the other end in order.
+// The SDK has such a stream, but it reads ahead while no one takes the messages, and reports an error when we close the
+// input ourselves. This one applies backpressure and ends cleanly.
 //
 // Invariants
-// 1. Whichever way the editor goes, by ending its input, by not reading any more or by a signal to us, the stream ends
-//    in order: what is still to be answered can be.
-// 2. At most MESSAGES_AHEAD_MAX messages wait for whoever takes them out, and those of one piece of input.
-// 3. A message is written when the one before it has been: an editor that does not read makes its writer wait.
+// 1. However the editor disconnects, by ending its input, by not reading any more or by a signal to us, the stream ends
+//    cleanly: open requests can still be answered.
+// 2. At most MESSAGES_AHEAD_MAX messages wait for the reader, plus those of one chunk of input.
+// 3. A message is written when the previous one has been: an editor that does not read slows down the writer.
 import { isUtf8 } from "node:buffer";
 import type { Readable, Writable } from "node:stream";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
@@ -16,23 +16,23 @@ import { LineSplitter } from "../../../wire/line-splitter.ts";
 
 export interface EditorLine {
   readonly stream: Stream;
-  /** Resolves when nothing more comes from the editor. */
+  /** Resolves when the editor's input has ended. */
   readonly ended: Promise<void>;
-  /** Resolves when everything that was asked is answered, prompts excepted: those take as long as their runs. */
+  /** Resolves when all requests are answered, except prompts, which take as long as their runs. */
   answered(): Promise<void>;
-  /** As if the editor had. */
+  /** Ends the input, as if the editor had disconnected. */
   hangUp(): void;
 }
 
-/** Read ahead of whoever takes the messages out. A person's editor has a few under way. */
+/** Messages that are read ahead. An editor has only a few in flight. */
 const MESSAGES_AHEAD_MAX = 16;
 
-/** One message. A prompt is far smaller, but may bring a picture or two along. */
+/** Bytes of one message. A prompt is much smaller, but may contain a picture or two. */
 export const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 export function editorLine(input: Readable, output: Writable): EditorLine {
   const hangUp = (): void => void input.destroy();
-  // Not once: a pipe without a reader may say so more often, and an error nobody hears ends the program.
+  // Not `once`: a broken pipe may emit several errors, and an unhandled one ends the process.
   output.on("error", hangUp);
   output.once("close", hangUp);
   const ended = new Promise<void>((resolve) => {
@@ -51,14 +51,14 @@ export function editorLine(input: Readable, output: Writable): EditorLine {
 }
 
 /**
- * It never rejects: that nobody reads any more is told by the end of the input. To the connection it would be a reason
- * to break off at once, before what was begun through it is brought to an end.
+ * Writes a line. Never rejects: a broken pipe is reported by the end of the input. A rejection would make the
+ * connection close at once, before its runs are ended cleanly.
  */
 function written(output: Writable, text: string): Promise<void> {
   return new Promise((resolve) => void output.write(text, () => resolve()));
 }
 
-/** The requests of the editor that have no answer yet. */
+/** The requests of the editor that are not answered yet. */
 class OpenRequests {
   readonly #ids = new Set<string>();
   #waiting: (() => void)[] = [];
@@ -87,7 +87,7 @@ interface Ears {
 
 function messagesOf(input: Readable, { heard, faulty }: Ears): ReadableStream<AnyMessage> {
   let open = true;
-  /** Lines that were none, and whose sender has not taken the answer yet. */
+  /** Malformed lines whose error the editor has not read yet. */
   let faults = 0;
   const start = (controller: ReadableStreamDefaultController<AnyMessage>): void => {
     const full = (): boolean => faults > 0 || (controller.desiredSize ?? 0) <= 0;
@@ -130,7 +130,7 @@ function messagesOf(input: Readable, { heard, faulty }: Ears): ReadableStream<An
   return new ReadableStream({ start, pull, cancel }, { highWaterMark: MESSAGES_AHEAD_MAX });
 }
 
-/** What is said to something that is no message at all. It has no id that could be known. */
+/** The error for a line that is not a message. It has no id. */
 interface Fault {
   readonly jsonrpc: "2.0";
   readonly id: null;
@@ -146,10 +146,10 @@ type Decoded =
   | { readonly kind: "message"; readonly message: AnyMessage }
   | { readonly kind: "fault"; readonly fault: Fault };
 
-/** Undefined: an empty line. Whether an object is a message is for whoever takes it. */
+/** Decodes a line; undefined for an empty one. The reader checks whether an object is a valid message. */
 function decode(bytes: Buffer): Decoded | undefined {
-  // A replacement character in a prompt would be something that was never sent.
-  if (!isUtf8(bytes)) return { kind: "fault", fault: faultOf(PARSE, "Parse error: a message is UTF-8.") };
+  // Otherwise a prompt would contain replacement characters that were never sent.
+  if (!isUtf8(bytes)) return { kind: "fault", fault: faultOf(PARSE, "Parse error: a message must be UTF-8.") };
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
   if (isUnparsable(text)) {
@@ -159,12 +159,12 @@ function decode(bytes: Buffer): Decoded | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: "fault", fault: faultOf(PARSE, "Parse error: a line is one JSON object.") };
+    return { kind: "fault", fault: faultOf(PARSE, "Parse error: a line must be one JSON object.") };
   }
   if (Array.isArray(value)) return { kind: "fault", fault: faultOf(INVALID, "JSON-RPC batches are not supported.") };
   if (typeof value !== "object" || value === null) {
-    return { kind: "fault", fault: faultOf(INVALID, "Invalid request: a message is a JSON object.") };
+    return { kind: "fault", fault: faultOf(INVALID, "Invalid request: a message must be a JSON object.") };
   }
-  // Decoding: the connection looks at its fields before it takes it for anything.
+  // The connection checks the fields.
   return { kind: "message", message: value as AnyMessage };
 }

@@ -8,7 +8,7 @@ describe("the stop of a call", () => {
     expect(callStopParams({ sessionId: "s", [name]: "c" })).toMatchObject({ sessionId: "s", toolCallId: "c" });
   });
 
-  test("the session in either spelling, and everything else it may say", () => {
+  test("accepts the session in either spelling, and all optional fields", () => {
     const params = { session_id: "s", callId: "c", reason: "enough", inject_reminder: false, timeout_ms: 0 };
     expect(callStopParams(params)).toEqual({
       ...{ sessionId: "s", toolCallId: "c", reason: "enough", remind: false, waitMs: 0 },
@@ -36,7 +36,7 @@ describe("the stop of a call", () => {
     [{ timeout_ms: "5" }, { waitMs: undefined }],
     [{ timeout_ms: 600_001 }, { waitMs: 600_000 }],
     [{ inject_reminder: "no" }, { remind: undefined }],
-  ])("G7: with %j it is no less a stop", (odd, read) => {
+  ])("G7: with %j it is still a stop", (odd, read) => {
     expect(callStopParams({ sessionId: "s", callId: "c", ...odd })).toMatchObject(read);
   });
 });
@@ -48,7 +48,7 @@ describe("a steer", () => {
     ["a picture", { type: "image", data: "", mimeType: "image/png" }],
     ["a file", { type: "resource", resource: { uri: "file:///a", text: "x" } }],
     ["something that is refused elsewhere", { type: "hologram" }],
-  ])("%s is a piece of it", (_, block) => {
+  ])("%s is a valid block", (_, block) => {
     expect(steerParams({ sessionId: "s", prompt: [block] })).toEqual({ sessionId: "s", prompt: [block] });
   });
 
@@ -61,7 +61,7 @@ describe("a steer", () => {
     ["no kind", {}],
     ["null", null],
     ["a text that is one", "x"],
-  ])("%s is none", (_, block) => {
+  ])("%s is not a valid block", (_, block) => {
     expect(() => steerParams({ sessionId: "s", prompt: [block] })).toThrow(INVALID);
   });
 

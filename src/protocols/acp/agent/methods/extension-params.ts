@@ -1,5 +1,5 @@
-// Parameters of the methods that are Belay's own, or that other agents have come up with. Field by field. Of a stop,
-// only what says what it covers can be wrong.
+// Parameters of extension methods, Belay's own and those of other agents, checked field by field. In a stop only the
+// fields that define its scope can be invalid.
 import { readableReason, readableWait } from "../../../../core/stop-form.ts";
 import { invalidParams } from "../rpc-error.ts";
 
@@ -13,7 +13,7 @@ export interface CallStopParams {
   readonly waitMs: number | undefined;
 }
 
-/** Hosts spell the call in several ways. */
+/** Hosts use several names for the call's id. */
 const CALL_NAMES = ["toolCallId", "tool_call_id", "callId", "call_id"] as const;
 
 export function callStopParams(params: unknown): CallStopParams {
@@ -50,7 +50,8 @@ export interface SteerParams {
 export function steerParams(params: unknown): SteerParams {
   const fields = fieldsOf(params);
   const { prompt } = fields;
-  if (!Array.isArray(prompt) || !prompt.every(isBlock)) throw invalidParams("`prompt` is a list of content blocks.");
+  if (!Array.isArray(prompt) || !prompt.every(isBlock))
+    throw invalidParams("`prompt` must be a list of content blocks.");
   return { sessionId: text(fields, "sessionId"), prompt };
 }
 
@@ -64,7 +65,9 @@ export function modelParams(params: unknown): ModelParams {
   return { sessionId: text(fields, "sessionId"), modelId: text(fields, "modelId") };
 }
 
-/** What the protocol's own schema would let through; the fields of each kind are looked at again where it is read. */
+/**
+ * Whether the protocol's schema would accept the block. The fields of each kind are checked again where they are read.
+ */
 function isBlock(block: unknown): block is { readonly type: string } {
   if (typeof block !== "object" || block === null) return false;
   const fields = block as Fields;
@@ -90,7 +93,7 @@ function isResource(resource: unknown): boolean {
 
 export function fieldsOf(params: unknown): Fields {
   if (typeof params === "object" && params !== null && !Array.isArray(params)) return params as Fields;
-  throw invalidParams("`params` is an object.");
+  throw invalidParams("`params` must be an object.");
 }
 
 export function text(fields: Fields, name: string, shown: string = name): string {
@@ -99,7 +102,7 @@ export function text(fields: Fields, name: string, shown: string = name): string
   throw invalidParams(`\`${shown}\` is missing.`);
 }
 
-/** The note of a reason, in whatever form it was sent. */
+/** The note of a reason, in any form in which it was sent. */
 function noteOf(given: unknown): string | undefined {
   const reason = readableReason(given);
   return typeof reason === "string" ? reason : reason?.note;

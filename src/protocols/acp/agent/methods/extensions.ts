@@ -1,4 +1,5 @@
-// The methods beside the protocol: one call, one run, a steer, and why a session is busy. In both versions alike.
+// Extension methods, the same in both versions: cancel one call, cancel one run, steer, and explain why a session is
+// busy.
 
 import type { CancelReceipt } from "../../../../core/model/cancel.ts";
 import type { AwaitedOutcome } from "../../../../ports/control.ts";
@@ -14,13 +15,13 @@ export const CANCEL_CALL = "_belay/tool_call/cancel";
 export const CANCEL_RUN = "_belay/run/cancel";
 export const EXPLAIN = "_belay/session/explain";
 export const STEER = "_session/steering";
-/** Known from other agents. It stands in a namespace that is not ours: it is answered, and not advertised. */
+/** Known from other agents. Its name is in a foreign namespace, so it is answered but not advertised. */
 export const CANCEL_CALL_ALIAS = "session/cancel_tool_call";
 
-/** For `_meta.belay` of what the agent can do. */
+/** The methods listed in `_meta.belay` of the capabilities. */
 export const EXTENSIONS = [CANCEL_CALL, CANCEL_RUN, EXPLAIN, STEER] as const;
 
-/** Answered when the stop is recorded. That it has stopped is told by the call's last update. */
+/** Answers when the stop is recorded. The call's last update reports its end. */
 export async function stopCall(
   context: AcpSessions,
   { sessionId, toolCallId, reason, remind }: CallStopParams,
@@ -48,12 +49,12 @@ export interface CallStopped {
   readonly callId: string;
   readonly call_id: string;
   readonly tool: string | null;
-  /** The one that is kept: that of the first stop. Null: it has none, or it is not known here. */
+  /** The recorded reason, which is that of the first stop. Null: it has none, or it is unknown here. */
   readonly reason: string | null;
   readonly receipt: CancelReceipt & AwaitedOutcome;
 }
 
-/** In the words of the other method: its own statuses, and it waits a little. */
+/** The alias method, with its own statuses; waits a little for the end. */
 export async function stopCallAlias(context: AcpSessions, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
   refuseUnstoppable(context, sessionId, toolCallId);
@@ -78,7 +79,7 @@ export interface Steered {
   readonly runId: string;
 }
 
-/** Its text reaches the live run at its next turn; if there is none any more it is a prompt of its own. */
+/** Delivers the text to the live run at its next turn, or starts a run if there is none. */
 export const steer = (context: AcpSessions, params: SteerParams): Promise<Steered> => asking(steered(context, params));
 
 async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams): Promise<Steered> {
@@ -89,7 +90,7 @@ async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams)
 export const explain = (context: AcpSessions, sessionId: string): Promise<Explanation> =>
   asking(context.explain(sessionId));
 
-/** Of a prompt: what is wrong with it, or, if it was accepted, that its end is told elsewhere. */
+/** Converts an error of a prompt. For an accepted prompt the error says that its end is reported elsewhere. */
 export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {
   try {
     return await what;
@@ -98,7 +99,7 @@ export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> 
   }
 }
 
-/** Whatever goes wrong is said as the protocol says it. */
+/** Converts any error to an error of the protocol. */
 export async function asking<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

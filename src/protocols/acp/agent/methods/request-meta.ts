@@ -1,4 +1,4 @@
-// What requests carry beside the protocol: the run that is meant, and why a signal went off.
+// Belay's metadata on requests: the run that is meant, and the reason of an abort.
 import { RequestError } from "@agentclientprotocol/sdk";
 
 /** `_meta.belay.runId`: a late cancel that names its run touches no other. */
@@ -8,7 +8,10 @@ export function runNamed(meta: unknown): string | undefined {
   return typeof runId === "string" && runId !== "" ? runId : undefined; // @fault late-cancel-hits-the-next
 }
 
-/** Calls when the request is taken back by whoever sent it. The same signal goes off when a connection closes. */
+/**
+ * Calls back when the client cancels the request. The same signal aborts when a connection closes, which does not
+ * count.
+ */
 export function onWithdrawal(signal: AbortSignal, call: () => void): void {
   const heard = (): void => {
     if (signal.reason instanceof RequestError && signal.reason.code === -32800) call(); // @fault leaving-cancels

@@ -1,5 +1,5 @@
-// Every method that stops something, in one table. Each is taken as a request and as a notification, in each version
-// that has it: a stop is not lost because of its form.
+// All methods that stop something, in one table. Each is accepted as a request and as a notification, in each version
+// that has it, so that a stop is not lost because of its form.
 import * as acp from "@agentclientprotocol/sdk";
 import type * as v2 from "@agentclientprotocol/sdk/experimental/v2";
 import { messageOf } from "../../../../core/errors.ts";
@@ -13,9 +13,9 @@ export type Version = 1 | 2;
 
 interface StopMethod {
   readonly versions: readonly Version[];
-  /** The form that the protocol itself has for it. */
+  /** The form that the protocol defines. */
   readonly native?: "request" | "notification";
-  /** Parameters are checked in here, so that a request is answered with what is wrong with them. */
+  /** Checks its own parameters, so that a request is answered with the validation error. */
   stop(context: AcpSessions, params: unknown, version: Version): Promise<object>;
 }
 
@@ -39,7 +39,7 @@ export const STOPS: Readonly<Record<string, StopMethod>> = {
   "terminal/cancel": { versions: [2], native: "request", stop: stopTerminal },
 };
 
-/** What an app of either version has. "*" is what no other handler is for. */
+/** The methods that an app of either version has. "*" handles what no other handler takes. */
 interface App {
   onRequest(method: string, act: (received: Received) => Promise<object>): unknown;
   onNotification(method: string, act: (received: Received) => Promise<void>): unknown;
@@ -50,7 +50,7 @@ interface Received {
   readonly params: unknown;
 }
 
-/** The SDK has no handler for a method of the protocol in another form than its own, so "*" takes those. */
+/** Registers the stop methods. "*" receives methods in a form that the SDK does not support. */
 export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, version: Version): void {
   const stop = async ({ method, params }: Received): Promise<object> => {
     const one = Object.hasOwn(STOPS, method) ? STOPS[method] : undefined;
@@ -65,7 +65,7 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, v
       if (Object.hasOwn(STOPS, received.method)) context.notice(`${received.method} was refused: ${messageOf(error)}`);
     }
   };
-  // The edge: its types know the methods of the protocol, each in its own form.
+  // The SDK's types know each method only in its own form.
   const here = app as App;
   for (const [method, { versions, native }] of Object.entries(STOPS)) {
     if (!versions.includes(version)) continue;
@@ -76,7 +76,7 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, v
   here.onNotification("*", heard);
 }
 
-/** In version 2 what runs in the background goes on. */
+/** In version 2 background processes keep running. */
 async function stopSession(context: AcpSessions, params: unknown, version: Version): Promise<object> {
   const fields = fieldsOf(params);
   const background = version === 1 ? "stop" : "keep";
@@ -85,7 +85,7 @@ async function stopSession(context: AcpSessions, params: unknown, version: Versi
   return { receipt };
 }
 
-/** Stops everything in a session, and ends it: for this client (`close`), or for all. */
+/** Stops everything in a session and ends it: for this client (`close`) or permanently (`remove`). */
 function ended(how: "close" | "remove"): StopMethod["stop"] {
   return async (client, params) => {
     await asking(client[how](text(fieldsOf(params), "sessionId")));

@@ -18,7 +18,7 @@ function recorded(event: Event): Recorded {
 
 const delta = (from: number, text: string): Delta => ({ type: "delta", runId: RUN, turnId: TURN, from, text });
 
-/** Everything that is told of these, by a narrator that has heard nothing before. */
+/** All updates for these events, from a new narrator. */
 function told(...events: readonly (Event | Delta)[]): readonly Update[] {
   const narrator = new Narrator();
   return events.flatMap((event) =>
@@ -43,7 +43,7 @@ const words = (tellings: readonly Update[]): string =>
   tellings.map((one) => (one.type === "said" || one.type === "replaced" ? one.text : "")).join("");
 
 describe("a run", () => {
-  test("begins with its prompt, as it was last edited, and ends", () => {
+  test("begins with its last edited prompt, and ends", () => {
     const edited: Event = { type: "run.edited", runId: RUN, prompt: { text: "do that" } };
     expect(told(accepted, edited, started, settled)).toEqual([
       { type: "began", runId: RUN, prompt: "do that" },
@@ -51,15 +51,15 @@ describe("a run", () => {
     ]);
   });
 
-  test("that never began only ends", () => {
+  test("that never began has only an end", () => {
     expect(told(accepted, settled)).toMatchObject([{ type: "ended", begun: false }]);
   });
 
-  test("that nobody asked for has no prompt", () => {
+  test("started by a background result has no prompt", () => {
     expect(told({ ...accepted, wake: true }, started)).toEqual([{ type: "began", runId: RUN, prompt: undefined }]);
   });
 
-  test("has used what its turns have", () => {
+  test("sums the usage of its turns", () => {
     const end = (estimated: boolean): Event => ({
       ...{ type: "turn.settled", runId: RUN, turnId: TURN, outcome: done, next: "end" },
       usage: { inputTokens: 2, outputTokens: 3, estimated },
@@ -70,11 +70,11 @@ describe("a run", () => {
   });
 });
 
-describe("what is said", () => {
+describe("text", () => {
   test.each<readonly [string, readonly (Event | Delta)[]]>([
     ["as pieces", [turn, delta(0, "one "), delta(4, "two"), turnSettled("one two")]],
     [
-      "as what was kept",
+      "as logged pieces",
       [turn, { type: "turn.extended", runId: RUN, turnId: TURN, text: "one " }, turnSettled("one two")],
     ],
     [
@@ -89,17 +89,17 @@ describe("what is said", () => {
     ],
     ["as a whole", [turn, turnSettled("one two")]],
     ["with a piece missing", [turn, delta(0, "on"), delta(4, "two"), turnSettled("one two")]],
-  ])("is told once: %s", (_, events) => {
+  ])("is sent once: %s", (_, events) => {
     expect(words(told(accepted, started, ...events))).toBe("one two");
   });
 
-  test("another text at the end takes the place of what was said", () => {
+  test("a different text at the end replaces the text sent before", () => {
     expect(told(accepted, started, turn, delta(0, "draft"), turnSettled("final")).at(-1)).toMatchObject({
       ...{ type: "replaced", messageId: `${TURN}.m1`, text: "final" },
     });
   });
 
-  test("after a call it is another message", () => {
+  test("after a call is another message", () => {
     const ids = told(accepted, started, turn, delta(0, "a"), called, callSettled, delta(1, "b")).flatMap((one) =>
       one.type === "said" ? [one.messageId] : [],
     );
@@ -114,19 +114,19 @@ describe("a question", () => {
     ...{ type: "question.settled", runId: RUN, questionId: "ask_1.1", ending: { kind } },
   });
 
-  test("of a call: the call waits, and goes on when it is allowed", () => {
+  test("of a call: the call waits, and continues when it is allowed", () => {
     const tellings = told(accepted, started, called, asked, ending("allowed"));
     expect(tellings.slice(2).map((one) => (one.type === "call-phase" ? one.phase : one.type))).toEqual([
-      ...["waits", "asked", "answered", "goes on"],
+      ...["waits", "asked", "answered", "continues"],
     ]);
   });
 
-  test("that is denied: the call does not go on", () => {
+  test("that is denied: the call does not continue", () => {
     const tellings = told(accepted, started, called, asked, ending("denied"));
     expect(tellings.map(({ type }) => type)).toEqual(["began", "call", "call-phase", "asked", "answered"]);
   });
 
-  test("is what the session waits for, until the end of its run at the latest", () => {
+  test("keeps the session waiting, until the end of its run at the latest", () => {
     const narrator = new Narrator();
     const states = [accepted, started, called, asked, settled].map((event) => {
       narrator.hear(recorded(event));
@@ -137,7 +137,7 @@ describe("a question", () => {
 });
 
 describe("a process", () => {
-  test("of a call is shown there, with all that call has", () => {
+  test("of a call is shown with the call and its other processes", () => {
     const process = (id: number): Event => ({
       ...{
         type: "process.requested",
@@ -153,7 +153,7 @@ describe("a process", () => {
     expect(end).toMatchObject({ type: "call-ended", processes: ["proc_1.1", "proc_1.2"] });
   });
 
-  test("in the background is no call's", () => {
+  test("in the background belongs to no call", () => {
     const process: Event = {
       type: "process.requested",
       processId: "proc_1.1",
@@ -165,11 +165,11 @@ describe("a process", () => {
   });
 });
 
-test("what is missing of the history is said", () => {
+test("a gap in the history is reported", () => {
   expect(new Narrator().hear({ type: "gap", from: 1, to: 5 })).toMatchObject([{ type: "notice" }]);
 });
 
-/** What a session tells from its start, up to its head. */
+/** The events of a session from its start up to its head. */
 async function narrated(session: SessionControl, deltas: "with" | "without"): Promise<readonly Update[]> {
   const { head } = await session.row();
   const narrator = new Narrator();
@@ -181,7 +181,7 @@ async function narrated(session: SessionControl, deltas: "with" | "without"): Pr
   return tellings;
 }
 
-test("read again it is the same: the same words in the same messages, the same calls, the same ends", async () => {
+test("a replay gives the same updates: the same text in the same messages, the same calls and ends", async () => {
   const belay = await openBelay({
     store: ":memory:",
     agent: async (given) => {

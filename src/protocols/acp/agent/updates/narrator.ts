@@ -1,8 +1,8 @@
-// Tells a session's log as whoever looks at an editor wants to hear it. Pure: events in, tellings out.
+// Converts a session's log into updates for an editor. Pure: events in, updates out.
 //
 // Invariants
-// 1. The same events give the same tellings, live or read again: an editor that comes back sees what it had seen.
-// 2. What is kept here belongs to what is live. The end of a run leaves nothing of it.
+// 1. The same events give the same updates, live or replayed: an editor that returns sees what it saw before.
+// 2. Only state of live work is kept. The end of a run removes all of its state.
 import type { Delta, Gap } from "../../../../core/model/delta.ts";
 import type { Event, Recorded, Usage } from "../../../../core/model/event.ts";
 import { type CallId, isCallId, type ProcessId, type RunId, runOf, type TurnId } from "../../../../core/model/ids.ts";
@@ -16,7 +16,7 @@ import type { Update } from "./update.ts";
 type EventOf<T extends Event["type"]> = Extract<Recorded, { type: T }>;
 type DeltaOf<T extends Delta["type"]> = Extract<Delta, { type: T }>;
 
-/** What is known of a session when following begins in the middle. */
+/** The state of a session when following starts in the middle. */
 export interface KnownState {
   readonly live?: RunId | undefined;
   readonly calls: readonly { readonly callId: CallId; readonly name: string }[];
@@ -49,18 +49,18 @@ export class Narrator {
     for (const id of known.questions) this.#questions.set(id, undefined);
   }
 
-  /** What the session is doing. */
+  /** The state of the session. */
   get state(): "idle" | "running" | "waiting" {
     if (this.#begun.size === 0) return "idle";
     return this.#questions.size === 0 ? "running" : "waiting";
   }
 
-  /** The mode it is in, as far as it was told. */
+  /** The session's mode as last reported. */
   get choice(): ModeChoice | undefined {
     return this.#mode === undefined ? undefined : { current: this.#mode, modes: this.#modes };
   }
 
-  /** Whether a stop button for this live call alone would lie. */
+  /** Whether this live call cannot be stopped alone. */
   isUnstoppable(callId: CallId): boolean {
     return this.#unstoppable.has(callId);
   }
@@ -74,7 +74,7 @@ export class Narrator {
       case "output":
         return this.#output(event);
       case "gap":
-        return [notice("Some of the history is gone", "What happened before is not kept any more.")];
+        return [notice("Some of the history is gone", "Earlier events are no longer kept.")];
       case "run.accepted":
         this.#prompts.set(event.runId, event.wake === true ? undefined : event.prompt.text);
         return [];
@@ -86,7 +86,7 @@ export class Narrator {
       case "run.taken":
         return [{ type: "taken", runId: event.runId, prompt: this.#prompts.get(event.runId) ?? "" }];
       case "run.recovered":
-        return [notice("The run was cut off and is taken up again", "What was said last may be said anew.")];
+        return [notice("The run was interrupted and resumes", "Its last text may be repeated.")];
       case "run.settled":
         return this.#ended(event);
       default:
@@ -94,7 +94,7 @@ export class Narrator {
     }
   }
 
-  /** What happens inside of a run. */
+  /** Events inside a run. */
   #inside(event: Recorded): readonly Update[] {
     switch (event.type) {
       case "turn.requested":
@@ -125,7 +125,7 @@ export class Narrator {
     }
   }
 
-  /** A word that this agent does not know was for another, and changes nothing here. */
+  /** A mode that this agent does not know was set for another agent, and is ignored. */
   #moded(mode: string): readonly Update[] {
     if (!this.#modes.some(({ id }) => id === mode)) return [];
     this.#mode = mode;
@@ -147,7 +147,7 @@ export class Narrator {
   }
 
   #kept(event: EventOf<"turn.extended">): readonly Update[] {
-    // A turn whose beginning was not heard is told by what is said from now on, and as a whole at its end.
+    // A turn whose beginning was missed is reported by its deltas from now on, and completed at its end.
     const voice = this.#turns.get(event.turnId);
     return voice === undefined ? [] : spoken(event, voice, "agent", voice.kept(event.text));
   }
@@ -192,10 +192,10 @@ export class Narrator {
   #answered({ runId, questionId, ending }: EventOf<"question.settled">): readonly Update[] {
     const callId = this.#questions.get(questionId);
     this.#questions.delete(questionId);
-    const goesOn = callId !== undefined && ending.kind !== "withdrawn" && ending.kind !== "denied";
+    const continues = callId !== undefined && ending.kind !== "withdrawn" && ending.kind !== "denied";
     return [
       { type: "answered", runId, questionId, open: this.#questions.size },
-      ...(goesOn ? [{ type: "call-phase", runId, callId, phase: "goes on" } as const] : []),
+      ...(continues ? [{ type: "call-phase", runId, callId, phase: "continues" } as const] : []),
     ];
   }
 
@@ -232,7 +232,7 @@ export class Narrator {
   }
 }
 
-/** A text under that name is shown as text. */
+/** The progress of a call. A field `text` is shown as text. */
 function progress({ runId, callId, data }: DeltaOf<"progress">): Update {
   const details = callDetails(data);
   const text = isObject(data) && typeof data.text === "string" ? data.text : undefined;

@@ -1,4 +1,4 @@
-// Results and inputs as people read them: whole if they are short, and cut with a word about it if not.
+// Formats results and inputs for display: complete if they are short, otherwise cut with a remark.
 import type { Json } from "../../../../core/model/prompt.ts";
 import { PIECE_CHARS_MAX, SHOWN_CHARS_MAX, TITLE_CHARS_MAX } from "../limits.ts";
 
@@ -9,14 +9,14 @@ export function shownText(value: Json | undefined): string {
 
 export const isShownWhole = (value: Json): boolean => JSON.stringify(value).length <= SHOWN_CHARS_MAX;
 
-/** Not in the middle of a character. */
+/** Cuts the text, but not within a character. */
 function cut(text: string): string {
   if (text.length <= SHOWN_CHARS_MAX) return text;
   const more = text.length - SHOWN_CHARS_MAX;
   return `${text.slice(0, SHOWN_CHARS_MAX).toWellFormed()}\n… (${more} more characters in the log)`;
 }
 
-/** A long text in several, so that none of them is large on its way. No character is cut in two. */
+/** Splits a long text, so that no update is large. No character is cut in two. */
 export function pieces(text: string): readonly string[] {
   const cutAt = (from: number): number => {
     const to = from + PIECE_CHARS_MAX;
@@ -31,7 +31,7 @@ export function pieces(text: string): readonly string[] {
   return found;
 }
 
-/** One line of it. */
+/** The text as one line. */
 export function shownLine(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= TITLE_CHARS_MAX ? line : `${line.slice(0, TITLE_CHARS_MAX - 1).toWellFormed()}…`;

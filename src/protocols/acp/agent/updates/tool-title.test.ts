@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { toolTitle } from "./tool-title.ts";
 
-describe("what a call is shown as", () => {
+describe("the title and kind of a call", () => {
   test.each([
     ["shell", { command: "ls -l" }, "shell: ls -l", "execute"],
     ["shell", { command: ["ls", "-l"] }, "shell: ls -l", "execute"],
@@ -18,20 +18,20 @@ describe("what a call is shown as", () => {
     expect(toolTitle(name, input as never, "/w")).toMatchObject({ title, kind });
   });
 
-  test("a title is one line, and not a long one", () => {
+  test("a title is one short line", () => {
     const { title } = toolTitle("shell", { command: `a\nb ${"x".repeat(500)}` }, undefined);
     expect(title).not.toContain("\n");
     expect(title.length).toBeLessThanOrEqual(120);
   });
 });
 
-describe("where it is", () => {
-  test("is a whole path: its own, or in the directory of the session", () => {
+describe("the location of a call", () => {
+  test("is an absolute path: its own, or relative to the session's directory", () => {
     expect(toolTitle("read_file", { path: "/a/b" }, "/w").locations).toEqual([{ path: "/a/b" }]);
     expect(toolTitle("read_file", { file: "b/../c" }, "/w").locations).toEqual([{ path: "/w/c" }]);
   });
 
-  test("is not said if only half of it is known", () => {
+  test("is omitted if the absolute path is unknown", () => {
     expect(toolTitle("read_file", { path: "b" }, undefined).locations).toEqual([]);
     expect(toolTitle("read_file", {}, "/w").locations).toEqual([]);
   });

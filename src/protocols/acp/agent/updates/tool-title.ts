@@ -1,4 +1,4 @@
-// What a call is shown as: a title, a kind, and the files it is about.
+// How a call is displayed: a title, a kind, and its files.
 import { isAbsolute, join } from "node:path";
 import type { ToolKind } from "@agentclientprotocol/sdk";
 import type { Json } from "../../../../core/model/prompt.ts";
@@ -10,7 +10,7 @@ export interface ToolTitle {
   readonly locations: readonly { readonly path: string }[];
 }
 
-/** What a call is about, by the names that inputs usually have for it; the first that is there. */
+/** Fields that usually name the subject of a call; the first present one is shown. */
 const SUBJECTS = ["command", "path", "file", "pattern", "query", "url", "name", "text"] as const;
 
 const KINDS: readonly (readonly [RegExp, ToolKind])[] = [
@@ -37,7 +37,7 @@ export function toolTitle(name: string, input: Json, cwd: string | undefined): T
   };
 }
 
-/** The protocol wants whole paths; half a one is none. */
+/** The protocol requires absolute paths. */
 function located(path: string, cwd: string | undefined): readonly { readonly path: string }[] {
   if (isAbsolute(path)) return [{ path }];
   return cwd === undefined ? [] : [{ path: join(cwd, path) }];

@@ -10,8 +10,8 @@ const piece = (from: number, text: string): Piece => ({
 
 const thought = (from: number, text: string): Piece => ({ ...piece(from, text), kind: "reasoning" });
 
-describe("what a turn says is told once and in order", () => {
-  test("as it is said; what is kept and the whole bring nothing new", () => {
+describe("the text of a turn is sent once and in order", () => {
+  test("as deltas; logged pieces and the complete text add nothing", () => {
     const voice = new TurnText();
     expect(voice.said(piece(0, "hello "))).toBe("hello ");
     expect(voice.said(piece(6, "there"))).toBe("there");
@@ -20,7 +20,7 @@ describe("what a turn says is told once and in order", () => {
     expect(voice.rest("hello there")).toBe("");
   });
 
-  test("what was kept comes first if the pieces were dropped, and later pieces are not told again", () => {
+  test("logged pieces fill dropped deltas, and later deltas are not repeated", () => {
     const voice = new TurnText();
     expect(voice.kept("hello ")).toBe("hello ");
     expect(voice.said(piece(0, "hello "))).toBe("");
@@ -28,25 +28,25 @@ describe("what a turn says is told once and in order", () => {
     expect(voice.rest("hello there!")).toBe("!");
   });
 
-  test("a piece that does not follow is not told: the whole brings it, in its place", () => {
+  test("a delta after a gap is skipped: the complete text contains it in order", () => {
     const voice = new TurnText();
     expect(voice.said(piece(0, "one "))).toBe("one ");
     expect(voice.said(piece(8, "three"))).toBe("");
     expect(voice.rest("one two three")).toBe("two three");
   });
 
-  test("only the whole: it is told as a whole", () => {
+  test("the complete text alone is sent completely", () => {
     expect(new TurnText().rest("hello")).toBe("hello");
   });
 
-  test("another text than the one that was told has no rest", () => {
+  test("a different complete text has no rest", () => {
     const voice = new TurnText();
     voice.said(piece(0, "hello"));
     expect(voice.rest("goodbye")).toBeUndefined();
     expect(voice.rest("hel")).toBeUndefined();
   });
 
-  test("thoughts are counted by themselves", () => {
+  test("reasoning is counted separately", () => {
     const voice = new TurnText();
     expect(voice.said(thought(0, "hm"))).toBe("hm");
     expect(voice.said(piece(0, "well"))).toBe("well");
@@ -54,14 +54,14 @@ describe("what a turn says is told once and in order", () => {
     expect(voice.rest("well")).toBe("");
   });
 
-  test("who comes in the middle is told what is said from there on", () => {
+  test("a follower that joins in the middle gets the text from there on", () => {
     const voice = new TurnText(piece(6, "there"));
     expect(voice.said(piece(6, "there"))).toBe("there");
     expect(voice.rest("hello there!")).toBe("!");
   });
 });
 
-test("what is said after a call is another message, and a call before any word begins none", () => {
+test("text after a call is another message, and a call before any text starts none", () => {
   const voice = new TurnText();
   voice.interrupted();
   expect(voice.message).toBe(1);

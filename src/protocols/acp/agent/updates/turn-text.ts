@@ -1,11 +1,12 @@
-// How far a turn's words have been told. Pieces come as they are said, again as they are kept, and as a whole at last.
+// Tracks how much of a turn's text was sent. The text arrives as deltas, again as logged pieces, and complete at the
+// end.
 //
 // Invariants
-// 1. Everything is told once and in order, whichever of the three comes first, and whatever of the first was dropped.
+// 1. All text is sent once and in order, whichever of the three arrives first, and whichever deltas were dropped.
 import type { Delta } from "../../../../core/model/delta.ts";
 import type { TurnPart } from "../../../../core/model/event.ts";
 
-/** What is compared with the whole at the end: enough to notice that it is another text. */
+/** How much of the sent text is compared with the complete text: enough to notice a different one. */
 const TAIL_CHARS = 64;
 
 export class TurnText {
@@ -13,11 +14,11 @@ export class TurnText {
   #thought = 0;
   #kept = 0;
   #tail = "";
-  /** Counts the messages of the turn: what is said after a call is another one. */
+  /** The number of the current message: text after a call is a new message. */
   #message = 1;
   #spoken = false;
 
-  /** `joined`: the first word heard is not the first that was said, and what came before is not told. */
+  /** `joined`: a delta in the middle of the turn. The text before it is not sent. */
   constructor(joined?: Extract<Delta, { type: "delta" }>) {
     if (joined === undefined) return;
     if (joined.kind === "reasoning") this.#thought = joined.from;
@@ -28,13 +29,13 @@ export class TurnText {
     return this.#message;
   }
 
-  /** A call comes between what was said and what will be. */
+  /** A call separates the text before it from the text after it. */
   interrupted(): void {
     if (this.#spoken) this.#message += 1;
     this.#spoken = false;
   }
 
-  /** The next piece of what is said. A piece that does not follow is not told: what was kept brings it. */
+  /** Adds a delta and returns its new text. A delta after a gap is skipped: the logged piece fills it. */
   said({ from, text, kind }: Extract<Delta, { type: "delta" }>): string {
     const before = kind === "reasoning" ? this.#thought : this.#told;
     if (from > before) return "";
@@ -51,7 +52,7 @@ export class TurnText {
     return fresh;
   }
 
-  /** What is left of the whole. Undefined: it is another text than the one that was told. */
+  /** The unsent rest of the complete text; undefined if it differs from the text that was sent. */
   rest(whole: string): string | undefined {
     if (!whole.slice(0, this.#told).endsWith(this.#tail) || whole.length < this.#told) return undefined;
     return whole.slice(this.#told);

@@ -1,4 +1,4 @@
-// What is told to whoever follows a session through the door, in words of no version of the protocol. Types only.
+// Updates about a session, independent of the protocol version. Types only.
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { Exit, Usage } from "../../../../core/model/event.ts";
 import type { CallId, ProcessId, RunId } from "../../../../core/model/ids.ts";
@@ -9,9 +9,9 @@ import type { ModeChoice } from "../mode-choice.ts";
 
 export type Update = RunUpdate | CallUpdate | TerminalUpdate | Aside;
 
-/** A run, and what is said in it. */
+/** Updates about a run and its text. */
 export type RunUpdate =
-  /** It begins, with its prompt. A run that nobody asked for has none. */
+  /** It begins, with its prompt. A run started by a background result has none. */
   | { readonly type: "began"; readonly runId: RunId; readonly prompt: string | undefined }
   /** A steer was taken into the live run. */
   | { readonly type: "taken"; readonly runId: RunId; readonly prompt: string }
@@ -22,7 +22,7 @@ export type RunUpdate =
       readonly messageId: string;
       readonly text: string;
     }
-  /** What the message says, in place of what it had said. */
+  /** Replaces the text of a message. */
   | { readonly type: "replaced"; readonly runId: RunId; readonly messageId: string; readonly text: string }
   | { readonly type: "asked"; readonly runId: RunId; readonly question: Question }
   | { readonly type: "answered"; readonly runId: RunId; readonly questionId: string; readonly open: number }
@@ -31,7 +31,7 @@ export type RunUpdate =
       readonly runId: RunId;
       readonly outcome: Outcome;
       readonly usage: Usage | undefined;
-      /** Whether it had begun. One that was withdrawn before changes nothing of what the session does. */
+      /** Whether it had begun. A run that was withdrawn before does not change the session's state. */
       readonly begun: boolean;
     };
 
@@ -43,11 +43,16 @@ export type CallUpdate =
       readonly name: string;
       readonly input: Json;
       readonly stoppable: boolean;
-      /** What the agent behind Belay says of it. Undefined: it is a call of Belay's own agent. */
+      /** Details from the agent behind Belay. Undefined for a call of Belay's own agent. */
       readonly details?: CallDetails | undefined;
     }
-  /** It waits for people, or goes on. */
-  | { readonly type: "call-phase"; readonly runId: RunId; readonly callId: CallId; readonly phase: "waits" | "goes on" }
+  /** It waits for an answer, or continues. */
+  | {
+      readonly type: "call-phase";
+      readonly runId: RunId;
+      readonly callId: CallId;
+      readonly phase: "waits" | "continues";
+    }
   | {
       readonly type: "call-progress";
       readonly runId: RunId;
@@ -65,14 +70,14 @@ export type CallUpdate =
       readonly processes: readonly ProcessId[];
     };
 
-/** What goes on as a process. */
+/** Updates about a process. */
 export type TerminalUpdate =
   | {
       readonly type: "process";
       readonly processId: ProcessId;
       readonly command: string;
       readonly cwd: string | undefined;
-      /** Whose it is, and all of its processes so far. Undefined: it goes on in the background. */
+      /** The call that owns it, with all its processes so far. Undefined: it runs in the background. */
       readonly call: { readonly callId: CallId; readonly processes: readonly ProcessId[] } | undefined;
     }
   | {
@@ -89,7 +94,7 @@ export type TerminalUpdate =
     };
 
 export type Aside =
-  /** From now on it is in that mode, of those there are. */
+  /** The session's mode from now on, and the available modes. */
   | ({ readonly type: "mode" } & ModeChoice)
   | { readonly type: "compacted"; readonly id: string; readonly summary: string }
   | { readonly type: "notice"; readonly title: string; readonly text: string };

@@ -1,4 +1,4 @@
-// Tellings as updates of the first version of the protocol.
+// Converts updates to version 1 of the protocol.
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } from "@agentclientprotocol/sdk";
 import type { RunId } from "../../../../core/model/ids.ts";
 import type { Json } from "../../../../core/model/prompt.ts";
@@ -10,12 +10,12 @@ import { pieces, shownText } from "./shown-text.ts";
 import { toolTitle } from "./tool-title.ts";
 import type { Update } from "./update.ts";
 
-/** Nothing, if this version has no word for it. */
+/** Empty if this version cannot express the update. */
 export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
   switch (telling.type) {
     case "began":
     case "taken":
-      // Whoever has sent a prompt has it on the screen.
+      // The client that sent the prompt shows it already.
       if (telling.prompt === undefined || (when === "live" && whose === "own")) return []; // @fault own-prompt-told
       return pieces(telling.prompt).map((piece) => ({
         ...{ sessionUpdate: "user_message_chunk", messageId: telling.runId, content: text(piece) },
@@ -31,7 +31,7 @@ export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string 
         },
       ];
     case "replaced":
-      // There is no taking back here: it is said as another message.
+      // This version cannot replace a message, so the text is sent as another one.
       return [
         {
           sessionUpdate: "agent_message_chunk",
@@ -51,7 +51,7 @@ export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string 
     case "call-ended":
       return [ended(telling)];
     case "mode":
-      // Of the past nothing is told: whoever opens the session is answered with what it is in now.
+      // Not in history: the answer to opening the session contains the current mode.
       if (when === "history") return [];
       return [
         { sessionUpdate: "current_mode_update", currentModeId: telling.current },
@@ -69,7 +69,7 @@ export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string 
     case "notice":
       return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
     case "ended":
-      // Whoever has sent the prompt has it in the answer.
+      // The client that sent the prompt gets the outcome in the answer.
       return when === "live" && whose === "own" ? [] : troubles(telling);
     case "asked":
     case "answered":
@@ -124,7 +124,7 @@ const output = (callId: string, tail: string): SessionUpdate => ({
   content: [content(tail)],
 });
 
-/** This version knows no call that was stopped: it has failed, and what it really was stands beside it. */
+/** This version has no status for a stopped call: it is `failed`, with the real status in the metadata. */
 function ended(telling: Extract<Update, { type: "call-ended" }>): SessionUpdate {
   const { outcome, result, changes } = telling;
   const shown = [shownText(result), formatEnd(outcome)].filter((one) => one !== "").join("\n");

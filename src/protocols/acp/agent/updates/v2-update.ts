@@ -1,4 +1,4 @@
-// Tellings as updates of the second version of the protocol, which is a draft.
+// Converts updates to version 2 of the protocol, which is a draft.
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk/experimental/v2";
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { ProcessId, RunId } from "../../../../core/model/ids.ts";
@@ -10,7 +10,7 @@ import { shownText } from "./shown-text.ts";
 import { toolTitle } from "./tool-title.ts";
 import type { Update } from "./update.ts";
 
-/** Nothing, if this version has no word for it. What the session does is told live; its history has been. */
+/** Empty if this version cannot express the update. State updates are only sent live. */
 export function v2Updates(telling: Update, { when }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
   switch (telling.type) {
     case "began":
@@ -34,7 +34,7 @@ export function v2Updates(telling: Update, { when }: Origin, cwd: string | undef
       if (when === "live" && telling.begun) return [idle(telling.outcome, telling.runId)];
       return when === "live" ? [] : troubles(telling);
     case "mode":
-      // Of the past nothing is told: whoever opens the session is answered with what it is in now.
+      // Not in history: the answer to opening the session contains the current mode.
       return when === "live" ? [{ sessionUpdate: "config_option_update", configOptions: v2Options(telling) }] : [];
     case "compacted":
       return [
@@ -127,7 +127,7 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
   }
 }
 
-/** Content has another form in this version: what is text is sent as text. */
+/** Content has another form in this version, so only text is sent. */
 const plainDetails = ({ content: _, ...details }: CallDetails): Omit<CallDetails, "content"> => details;
 
 type TerminalTelling = Extract<Update, { type: "process" | "process-output" | "process-ended" }>;

@@ -1,4 +1,4 @@
-// The first version of the protocol, method by method.
+// Version 1 of the protocol, method by method.
 import * as acp from "@agentclientprotocol/sdk";
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
@@ -42,10 +42,10 @@ export function v1App(context: AcpSessions, version: string): acp.AgentApp {
     await asking(context.setMode(params.sessionId, modeAsked(params)));
     return { configOptions: v1Options(context.choice(params.sessionId)) };
   });
-  // Not a stable method: other agents have it.
+  // Not a stable method, but other agents have it.
   if (agent !== undefined) app.onRequest(SET_MODEL, modelParams, ({ params }) => agent.set(SET_MODEL, params));
   app.onRequest("session/list", ({ params }) => list(context, params));
-  // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  // Synchronous up to the first await: nothing may overtake the prompt.
   // @fault cancel-overtakes-the-prompt
   app.onRequest("session/prompt", ({ params, signal }) => answer(context, begin(context, params), signal));
   onStops(app, context, 1);
@@ -56,7 +56,7 @@ export function v1App(context: AcpSessions, version: string): acp.AgentApp {
 
 const SET_MODEL = "session/set_model";
 
-/** `isFront`: MCP servers are handed to the agent behind Belay, which names those that it cannot take. */
+/** `isFront`: MCP servers are passed to the agent behind Belay, which reports those that it does not support. */
 const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
   protocolVersion: acp.PROTOCOL_VERSION,
   agentInfo: { name: "belay", title: "Belay", version },
@@ -71,7 +71,7 @@ const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
   _meta: STEERABLE,
 });
 
-/** A cancel is a result. A connection that closes is none: only the request itself may be taken back. */
+/** Answers a prompt. A cancel is a result. A closed connection does not cancel; only a cancelled request does. */
 async function answer(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void context.withdraw(own));
   const end = await awaiting(own, own.ended);

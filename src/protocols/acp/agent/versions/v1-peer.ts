@@ -1,4 +1,4 @@
-// A client that speaks the first version of the protocol.
+// A client of protocol version 1.
 import type { AgentContext, ClientCapabilities, RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import { isCallId } from "../../../../core/model/ids.ts";
 import type { Json } from "../../../../core/model/prompt.ts";
@@ -25,7 +25,7 @@ export class V1Peer implements Peer {
   }
 
   passOn({ sessionId }: SessionLocation, update: { readonly [key: string]: Json }): Promise<void> {
-    // The edge: it may be an update that this SDK does not know.
+    // The SDK may not know this kind of update.
     return this.#client.notify("session/update", { sessionId, update: update as never });
   }
 
@@ -45,7 +45,7 @@ export class V1Peer implements Peer {
   }
 }
 
-/** What it is about: a call the client knows, or, for a question of the turn itself, the question. */
+/** The subject of a question: a call that the client knows or, for a question of the turn itself, the question. */
 function subjectOf({ cwd }: SessionLocation, question: Question): RequestPermissionRequest["toolCall"] {
   const { about, owner } = question;
   const toolCallId = isCallId(owner) ? owner : question.id;

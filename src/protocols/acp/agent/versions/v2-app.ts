@@ -1,4 +1,4 @@
-// The second version of the protocol, a draft, method by method. It may change with any release of the SDK.
+// Version 2 of the protocol, method by method. It is a draft and may change with any release of the SDK.
 import * as acp from "@agentclientprotocol/sdk/experimental/v2";
 import { isSessionId } from "../../../../core/model/ids.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
@@ -38,7 +38,7 @@ export function v2App(context: AcpSessions, version: string): acp.AgentApp {
     return { configOptions: v2Options(context.choice(params.sessionId)) };
   });
   app.onRequest("session/list", ({ params }) => list(context, params));
-  // Up to its first wait this happens in the tick of its arrival: nothing may come before the prompt.
+  // Synchronous up to the first await: nothing may overtake the prompt.
   app.onRequest("session/prompt", ({ params, signal }) => inserted(context, begin(context, params), signal));
   onStops(app, context, 2);
   app.onRequest(extension.STEER, steerParams, ({ params }) => extension.steer(context, params));
@@ -56,7 +56,7 @@ const about = (version: string): acp.InitializeResponse => ({
   _meta: STEERABLE,
 });
 
-/** Answered when its turn has come. One that was stopped before is a request that was cancelled. */
+/** Answers a prompt when its run begins. A prompt that was stopped before is answered as a cancelled request. */
 async function inserted(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void context.withdraw(own));
   const begun = await awaiting(own, own.begun);

@@ -1,4 +1,4 @@
-// A client that speaks the second version of the protocol.
+// A client of protocol version 2.
 import type {
   AgentContext,
   ClientCapabilities,
@@ -27,7 +27,7 @@ export class V2Peer implements Peer {
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
   }
 
-  /** What the session is doing, for whoever has just come. */
+  /** Sends the session's state to a client that has just opened it. */
   async state(sessionId: SessionId, state: "idle" | "running" | "waiting"): Promise<void> {
     await this.#client.notify("session/update", { sessionId, update: STATES[state] });
   }

@@ -1,7 +1,7 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { expect, test } from "vitest";
 import { Gate } from "../../../testing/gate.ts";
-import { inOrder } from "./intake.ts";
+import { inOrder } from "./acp-agent.ts";
 
 const message = (id: number): AnyMessage => ({ jsonrpc: "2.0", id, method: "m", params: {} });
 
@@ -16,7 +16,7 @@ function wired(atEnd: () => Promise<void> = async () => {}) {
   return { writer: up.writable.getWriter(), reader: stream.readable.getReader(), stream, down };
 }
 
-test("what a message sets in motion has gone on before the next one is handed on", async () => {
+test("the work of a message has started before the next one is delivered", async () => {
   const { writer, reader } = wired();
   for (const id of [1, 2, 3]) void writer.write(message(id));
   const order: string[] = [];
@@ -24,7 +24,7 @@ test("what a message sets in motion has gone on before the next one is handed on
     const { value } = await reader.read();
     const id = value !== undefined && "id" in value ? value.id : undefined;
     order.push(`arrived ${id}`);
-    // As deep as a list of handlers, each of which is awaited.
+    // As deep as a list of awaited handlers.
     void (async () => {
       for (let deep = 0; deep < 30; deep += 1) await null;
       order.push(`handled ${id}`);
@@ -34,7 +34,7 @@ test("what a message sets in motion has gone on before the next one is handed on
   expect(order).toEqual([1, 2, 3].flatMap((id) => [`arrived ${id}`, `handled ${id}`]));
 });
 
-test("the end of the input waits for what has to end, and answers still go out until then", async () => {
+test("the end of the input waits for `atEnd`, and answers are still sent until then", async () => {
   const gate = new Gate();
   const { writer, reader, stream, down } = wired(() => gate.opened);
   await writer.close();
@@ -52,7 +52,7 @@ test("the end of the input waits for what has to end, and answers still go out u
   expect(over).toBe(true);
 });
 
-test("an input that breaks is an end as well, and stays broken", async () => {
+test("a broken input calls `atEnd` too, and stays broken", async () => {
   let ended = 0;
   const { writer, reader } = wired(async () => {
     ended += 1;
