@@ -31,7 +31,7 @@ export const SILENT_MS = 120_000;
 export const DRAIN_MS = 1_000;
 
 /** Stream parts that are read before the loop yields, so that a stream that never pauses cannot delay a stop. */
-export const PARTS_PER_BREATH = 1_024;
+export const PARTS_PER_YIELD = 1_024;
 
 /**
  * Text, reasoning and tool inputs of one answer. No model writes this much on purpose; one that does repeats itself.
@@ -53,16 +53,16 @@ export const FILE_CHARS = 4_000;
 export const SUMMARISED_CHARS_MAX = 8_000;
 
 /** Length of a provider's error message. */
-export const TROUBLE_CHARS_MAX = 2_000;
+export const PROVIDER_ERROR_CHARS_MAX = 2_000;
 
 /** Output of a process in one result: about four thousand tokens. The rest is in a file that the model can read. */
-export const OUTPUT_BYTES_TOLD = 16 * 1024;
+export const OUTPUT_RESULT_BYTES = 16 * 1024;
 
 /** Less than this shows neither the beginning nor the end of the output. */
-export const OUTPUT_BYTES_TOLD_MIN = 1_024;
+export const OUTPUT_RESULT_BYTES_MIN = 1_024;
 
 /** Output of a process in one result at most, whatever the host or the model requests. */
-export const OUTPUT_BYTES_TOLD_MAX = 64 * 1024;
+export const OUTPUT_RESULT_BYTES_MAX = 64 * 1024;
 
 /** A command that runs longer continues in the background: a model that only waits costs money for nothing. */
 export const BACKGROUND_AFTER_MS = 60_000;
@@ -90,4 +90,4 @@ export const COMMAND_NOTE_LAST_MS = 30_000;
 export const COMMAND_NOTE_CHARS = 2 * 1024;
 
 /** Processes that are listed for a model that has named an unknown one. */
-export const PROCESSES_TOLD = 16;
+export const PROCESSES_LISTED_MAX = 16;

@@ -65,10 +65,10 @@ describe("is not parsed, and refused", { meta: { id: "json/deep-nesting-never-pa
   });
 
   test("as a line of a foreign agent, which is passed over", async () => {
-    const wire = new MessageStream({ write: async () => {}, told: () => {} });
-    wire.hear(Buffer.from(`${MESSAGE}\n{"jsonrpc":"2.0","id":2,"result":1}\n`));
+    const wire = new MessageStream({ write: async () => {}, onSessionUpdate: () => {} });
+    wire.push(Buffer.from(`${MESSAGE}\n{"jsonrpc":"2.0","id":2,"result":1}\n`));
     expect((await wire.stream.readable.getReader().read()).value).toMatchObject({ id: 2 });
-    expect(wire.strange).toContain("initialize");
+    expect(wire.strayLine).toContain("initialize");
   });
 
   test("as the input of a call, which fails in words that a model can read", async () => {

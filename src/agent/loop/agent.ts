@@ -17,7 +17,7 @@ import { type ToolSet, toolSet } from "../tools/tool-set.ts";
 import { type Checked, checkModel, checkOptions, type ModelAgentOptions } from "./agent-options.ts";
 import { compact, isTooLong } from "./compaction.ts";
 import { callsToMake, finishOf, requestCalls } from "./requested-calls.ts";
-import { circle, followsCalls, runProgress } from "./run-progress.ts";
+import { findLoop, followsCalls, runProgress } from "./run-progress.ts";
 import { slotsByKey } from "./slots.ts";
 import { TurnStop } from "./turn-stop.ts";
 import { UsageMeter } from "./usage-meter.ts";
@@ -53,7 +53,7 @@ class Loop {
   readonly #options: Checked;
   readonly #tools: ToolSet;
   readonly #turn: Turn;
-  readonly #means: RequestContext;
+  readonly #context: RequestContext;
   /** Why the summary failed, if it did. */
   #uncompacted: unknown = undefined;
 
@@ -62,17 +62,17 @@ class Loop {
     this.#tools = tools;
     this.#turn = turn;
     const { idle, retry } = options;
-    this.#means = { turn, stop: new TurnStop(turn), meter: new UsageMeter(), idle, retry };
-    turn.meter(() => this.#means.meter.read()); // @fault cost-lost-with-the-stop
+    this.#context = { turn, stop: new TurnStop(turn), meter: new UsageMeter(), idle, retry };
+    turn.meter(() => this.#context.meter.read()); // @fault cost-lost-with-the-stop
   }
 
   close(): void {
-    this.#means.stop.close();
+    this.#context.stop.close();
   }
 
   async turn(): Promise<TurnResult> {
-    const { stop } = this.#means;
-    stop.throwIfAsked();
+    const { stop } = this.#context;
+    stop.throwIfRequested();
     const spentAll = this.#spentAll();
     if (spentAll !== undefined) return this.#stopRun(spentAll);
     const messages = await stop.until(this.#turn.transcript()); // @fault transcript-awaited-after-the-stop
@@ -80,14 +80,14 @@ class Loop {
     if (followsCalls(messages, runId)) {
       const { loopGuard, stopWhen } = this.#options;
       if (stopWhen?.(runProgress(messages, runId, spent.turns)) === true) return { next: "end" };
-      const found = loopGuard === false ? undefined : circle(messages, runId, loopGuard);
-      if (found !== undefined) return this.#stopRun(goesInCircles(found));
+      const found = loopGuard === false ? undefined : findLoop(messages, runId, loopGuard);
+      if (found !== undefined) return this.#stopRun(loopNote(found));
     }
     return this.#ask(messages);
   }
 
   async #ask(messages: readonly Message[]): Promise<TurnResult> {
-    const { stop } = this.#means;
+    const { stop } = this.#context;
     const model = await this.#model();
     const system = await this.#system();
     const prompt = await this.#compacted(messages, model, system);
@@ -100,7 +100,7 @@ class Loop {
   async #answer(model: LanguageModelV4, options: LanguageModelV4CallOptions): Promise<ModelAnswer> {
     const { emit } = this.#turn;
     try {
-      return await askModel({ model, options, emit, whose: "turn" }, this.#means);
+      return await askModel({ model, options, emit, whose: "turn" }, this.#context);
     } catch (error) {
       if (this.#uncompacted === undefined || !(error instanceof ModelError) || error.code !== "model_rejected")
         throw error;
@@ -112,7 +112,7 @@ class Loop {
   }
 
   async #result(answer: ModelAnswer): Promise<TurnResult> {
-    const { stop, meter } = this.#means;
+    const { stop, meter } = this.#context;
     // An answer without it has been rejected while it was read.
     const finished = answer.finished;
     if (finished === undefined) throw new ModelError("model_error", "The provider's answer ended without saying why.");
@@ -140,15 +140,15 @@ class Loop {
     system: string,
   ): Promise<LanguageModelV4Prompt> {
     const { compaction, settings } = this.#options;
-    const { stop, meter } = this.#means;
+    const { stop, meter } = this.#context;
     const prompt = this.#prompt(messages, system);
     if (compaction === undefined || !isTooLong(prompt, compaction.aboveTokens)) return prompt;
     const own = compaction.model === undefined && settings.headers !== undefined ? { headers: settings.headers } : {};
     const asked = { model: compaction.model ?? model, instruction: compaction.instruction, ...own };
     try {
-      await compact(this.#turn, prompt, asked, this.#means);
+      await compact(this.#turn, prompt, asked, this.#context);
     } catch (error) {
-      stop.throwIfAsked();
+      stop.throwIfRequested();
       // The model may still accept the whole prompt. If it does not, the error gives both reasons.
       meter.end("counted");
       this.#uncompacted = error;
@@ -164,12 +164,12 @@ class Loop {
 
   async #model(): Promise<LanguageModelV4> {
     const { model } = this.#options;
-    return typeof model === "function" ? checkModel(await this.#means.stop.until(model(this.#turn))) : model;
+    return typeof model === "function" ? checkModel(await this.#context.stop.until(model(this.#turn))) : model;
   }
 
   async #system(): Promise<string> {
     const { system = "" } = this.#options;
-    return typeof system === "function" ? this.#means.stop.until(system(this.#turn)) : system;
+    return typeof system === "function" ? this.#context.stop.until(system(this.#turn)) : system;
   }
 
   /** The sentence that says which budget is used up; undefined while all have something left. */
@@ -189,13 +189,13 @@ class Loop {
   }
 
   async #stopRun(note: string): Promise<TurnResult> {
-    const { stop } = this.#means;
+    const { stop } = this.#context;
     await stop.until(this.#turn.stop(note));
-    stop.throwIfAsked();
+    stop.throwIfRequested();
     // A stop is refused only if the run has ended already.
     return { next: "end" };
   }
 }
 
-const goesInCircles = ({ name, times }: { readonly name: string; readonly times: number }): string =>
+const loopNote = ({ name, times }: { readonly name: string; readonly times: number }): string =>
   `The run repeats itself: ${name} was called with the same input and the same result in ${times} turns.`;

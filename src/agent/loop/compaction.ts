@@ -2,7 +2,7 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import type { Turn } from "../../ports/agent.ts";
 import { SUMMARISED_CHARS_MAX } from "../limits.ts";
-import { askModel, type ModelAsk, type RequestContext } from "../model/ask-model.ts";
+import { askModel, type ModelQuery, type RequestContext } from "../model/ask-model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { isBlank } from "../model/provider-answer.ts";
 import { promptChars, tokensOf } from "../model/tokens.ts";
@@ -20,11 +20,11 @@ export function isTooLong(prompt: LanguageModelV4Prompt, aboveTokens: number): b
 export async function compact(
   turn: Turn,
   prompt: LanguageModelV4Prompt,
-  asked: Pick<ModelAsk, "model"> & { readonly instruction?: string | undefined; readonly headers?: Headers },
+  asked: Pick<ModelQuery, "model"> & { readonly instruction?: string | undefined; readonly headers?: Headers },
   means: RequestContext,
 ): Promise<void> {
   const { model, instruction = INSTRUCTION, headers } = asked;
-  const ask: ModelAsk = {
+  const ask: ModelQuery = {
     model,
     options: {
       prompt: [
@@ -33,7 +33,7 @@ export async function compact(
       ],
       ...(headers === undefined ? {} : { headers }),
     },
-    emit: unheard,
+    emit: ignoreDelta,
     whose: "compaction",
   };
   const answer = await askModel(ask, means);
@@ -45,7 +45,7 @@ export async function compact(
 
 type Headers = Record<string, string | undefined>;
 
-const unheard = (): void => {};
+const ignoreDelta = (): void => {};
 
 const INSTRUCTION = [
   "You are given a conversation between a user and an AI agent that works with tools. Write the summary from which the",

@@ -38,13 +38,13 @@ export function requestCalls(
         places,
         mode,
       );
-      return at < CALLS_PER_TURN_MAX ? request : oneTooMany(request);
+      return at < CALLS_PER_TURN_MAX ? request : beyondLimit(request);
     }),
   );
 }
 
 /** A call beyond the limit: it fails, so that the provider gets the result that it expects, and needs no approval. */
-function oneTooMany({ name, input, provider }: CallRequest): CallRequest {
+function beyondLimit({ name, input, provider }: CallRequest): CallRequest {
   const execute = (): never => {
     throw new Error(`It was not executed: an answer may make at most ${CALLS_PER_TURN_MAX} calls. Make fewer at once.`);
   };

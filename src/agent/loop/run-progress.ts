@@ -41,7 +41,7 @@ export function runProgress(messages: readonly Message[], runId: RunId, turns: n
 }
 
 /** The call that was repeated with the same result in more than `repeatsMax` of the last turns, if there is one. */
-export function circle(
+export function findLoop(
   messages: readonly Message[],
   runId: RunId,
   { repeatsMax, turns }: { readonly repeatsMax: number; readonly turns: number },

@@ -17,36 +17,36 @@ export function slots(max: number): Slots {
     throw new ControlError("invalid", "The number of slots must be a whole number of at least 1.");
   }
   // A set keeps the order, and a cancelled request is removed without a search.
-  const wishes = new Set<SlotRequest>();
+  const waiting = new Set<SlotRequest>();
   let free = max;
-  let handingOut = false;
+  let granting = false;
 
   // A loop instead of recursion: a holder that releases at once would nest the next grant in its own stack.
-  const handOut = (): void => {
-    if (handingOut) return;
-    handingOut = true;
+  const grantFree = (): void => {
+    if (granting) return;
+    granting = true;
     try {
-      for (const options of wishes) {
+      for (const options of waiting) {
         if (free === 0) return;
-        wishes.delete(options);
+        waiting.delete(options);
         free -= 1;
         options.taken(once(giveBack));
       }
     } finally {
-      handingOut = false;
+      granting = false;
     }
   };
   const giveBack = (): void => {
     free += 1;
-    handOut();
+    grantFree();
   };
 
   return {
     take(taken) {
       const options: SlotRequest = { taken };
-      wishes.add(options);
-      handOut();
-      return () => void wishes.delete(options);
+      waiting.add(options);
+      grantFree();
+      return () => void waiting.delete(options);
     },
   };
 }

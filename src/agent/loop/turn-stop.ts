@@ -28,11 +28,11 @@ export class TurnStop {
   }
 
   /** Read from the turn each time: in a bulk stop the signal may fire a moment later unless it is read. */
-  get asked(): boolean {
+  get isRequested(): boolean {
     return this.#turn.signal.aborted;
   }
 
-  throwIfAsked(): void {
+  throwIfRequested(): void {
     this.#turn.signal.throwIfAborted();
   }
 
@@ -60,7 +60,7 @@ export class TurnStop {
     return new Promise((resolve, reject) => {
       const dispose = this.onStop(() => reject(this.reason));
       Promise.resolve(work).then(resolve, reject).finally(dispose);
-      if (this.asked) reject(this.reason);
+      if (this.isRequested) reject(this.reason);
     });
   }
 

@@ -7,7 +7,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import type { Turn } from "../../ports/agent.ts";
 import type { TurnStop } from "../loop/turn-stop.ts";
 import type { UsageMeter } from "../loop/usage-meter.ts";
-import { classifyError, type ProviderTrouble } from "./classify-error.ts";
+import { classifyError, type ProviderFailure } from "./classify-error.ts";
 import { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
 import { type Idle, ModelRequest } from "./model-request.ts";
@@ -29,7 +29,7 @@ export interface RequestContext {
   readonly retry: Retry;
 }
 
-export interface ModelAsk {
+export interface ModelQuery {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
   readonly emit: Turn["emit"];
@@ -37,10 +37,10 @@ export interface ModelAsk {
 }
 
 /** Returns the complete answer. The caller ends the meter. */
-export async function askModel(ask: ModelAsk, means: RequestContext): Promise<ModelAnswer> {
+export async function askModel(ask: ModelQuery, means: RequestContext): Promise<ModelAnswer> {
   const { stop, meter, retry } = means;
   for (let attempt = 1; ; attempt += 1) {
-    stop.throwIfAsked(); // @fault asked-again-after-the-stop:begin
+    stop.throwIfRequested(); // @fault asked-again-after-the-stop:begin
     const answer = new ModelAnswer(ask.emit);
     const request = new ModelRequest(stop, means.turn.clock, means.idle);
     const model = { provider: ask.model.provider, id: ask.model.modelId };
@@ -50,31 +50,31 @@ export async function askModel(ask: ModelAsk, means: RequestContext): Promise<Mo
       return answer;
     } catch (error) {
       // Decided by the stop itself, not by whether the error looks like an abort.
-      stop.throwIfAsked();
-      const trouble = classifyError(error, ask.model.provider);
+      stop.throwIfRequested();
+      const failure = classifyError(error, ask.model.provider);
       // A rejected request costs nothing; one that timed out may.
-      if (!request.begun && trouble.code !== "model_timeout") meter.end("free"); // @fault refused-request-charged
+      if (!request.begun && failure.code !== "model_timeout") meter.end("free"); // @fault refused-request-charged
       // @fault answered-in-part-asked-again, refused-for-good-asked-again, attempts-without-end
-      if (answer.said || !trouble.transient || attempt >= retry.attemptsMax)
-        throw failed(trouble, attempt, answer.said);
+      if (answer.hasOutput || !failure.transient || attempt >= retry.attemptsMax)
+        throw failed(failure, attempt, answer.hasOutput);
       // @fault cost-of-an-attempt-forgotten
-      if (request.begun || trouble.code === "model_timeout") meter.end("counted");
+      if (request.begun || failure.code === "model_timeout") meter.end("counted");
       // @fault backoff-not-cut, asked-again-after-the-stop:pause, no-pause-between-attempts
-      await stop.pause(pauseMs(attempt, trouble, retry));
+      await stop.pause(pauseMs(attempt, failure, retry));
     }
   }
 }
 
 /** The pause doubles each time. Without jitter, so that a seed reproduces the run. */
-function pauseMs(attempt: number, { afterMs }: ProviderTrouble, { firstMs, lastMs }: Retry): number {
+function pauseMs(attempt: number, { afterMs }: ProviderFailure, { firstMs, lastMs }: Retry): number {
   return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1)); // @fault retry-after-ignored
 }
 
-function failed(trouble: ProviderTrouble, attempts: number, said: boolean): ModelError {
-  const { cause } = trouble;
+function failed(failure: ProviderFailure, attempts: number, said: boolean): ModelError {
+  const { cause } = failure;
   // The provider was able to begin, so an interrupted answer is an ordinary error.
-  const code = said && trouble.code === "model_overloaded" ? "model_error" : trouble.code;
-  return new ModelError(code, attempts === 1 ? trouble.message : `${trouble.message} (${attempts} attempts)`, {
+  const code = said && failure.code === "model_overloaded" ? "model_error" : failure.code;
+  return new ModelError(code, attempts === 1 ? failure.message : `${failure.message} (${attempts} attempts)`, {
     cause,
   });
 }

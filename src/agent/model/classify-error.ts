@@ -1,9 +1,9 @@
 // Classifies what a provider throws: the error code, and whether a retry may succeed.
 import { retryAfterMs } from "../../core/retry-after.ts";
-import { TROUBLE_CHARS_MAX } from "../limits.ts";
+import { PROVIDER_ERROR_CHARS_MAX } from "../limits.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 
-export interface ProviderTrouble {
+export interface ProviderFailure {
   readonly code: ModelErrorCode;
   readonly message: string;
   /** The same request may succeed later. */
@@ -14,13 +14,13 @@ export interface ProviderTrouble {
 }
 
 /** Reads errors by their fields, not their class: a program may contain two copies of a provider's package. */
-export function classifyError(error: unknown, provider: string): ProviderTrouble {
+export function classifyError(error: unknown, provider: string): ProviderFailure {
   // Our own error from reading the stream, such as a timeout. A retry may succeed.
   if (error instanceof ModelError) return { code: error.code, message: error.message, transient: true, cause: error };
   const status = field(error, "statusCode");
-  const message = `${provider} ${status === undefined ? "failed" : `answered ${String(status)}`}: ${wordsOf(error)}`;
+  const message = `${provider} ${status === undefined ? "failed" : `answered ${String(status)}`}: ${errorText(error)}`;
   if (isTransient(error, status)) {
-    const afterMs = waitAsked(field(error, "responseHeaders"));
+    const afterMs = retryAfterOf(field(error, "responseHeaders"));
     const pause = afterMs === undefined ? {} : { afterMs };
     return { code: "model_overloaded", message, transient: true, ...pause, cause: error };
   }
@@ -52,17 +52,17 @@ function isNetwork(error: unknown): boolean {
 }
 
 /** From `retry-after-ms` if present, otherwise from the standard `retry-after`. */
-function waitAsked(headers: unknown): number | undefined {
+function retryAfterOf(headers: unknown): number | undefined {
   const ms = Number.parseFloat(String(field(headers, "retry-after-ms")));
   if (ms >= 0) return ms;
   return retryAfterMs(String(field(headers, "retry-after")), String(field(headers, "date")));
 }
 
 /** Finds the message. Providers stream errors as Error objects, plain objects and strings. */
-function wordsOf(error: unknown): string {
+function errorText(error: unknown): string {
   const message = field(error, "message") ?? field(field(error, "error"), "message");
   const words = typeof message === "string" ? message : typeof error === "string" ? error : asText(error);
-  return (words.trim() || "no reason was given").slice(0, TROUBLE_CHARS_MAX);
+  return (words.trim() || "no reason was given").slice(0, PROVIDER_ERROR_CHARS_MAX);
 }
 
 function asText(error: unknown): string {

@@ -2,7 +2,7 @@
 //
 // Invariants
 // 1. The parts are in the order in which the model began them.
-// 2. `said` is true as soon as any output was emitted or the provider executed anything. From then on the request
+// 2. `hasOutput` is true as soon as any output was emitted or the provider executed anything. From then on the request
 //    cannot be retried unnoticed.
 import type {
   LanguageModelV4FinishReason,
@@ -42,7 +42,7 @@ export class ModelAnswer {
   readonly #open = new Map<string, Block>();
   #last: Block | undefined = undefined;
   #chars = 0;
-  #said = false;
+  #hasOutput = false;
   #finished: Finished | undefined = undefined;
   #modelId: string | undefined = undefined;
 
@@ -50,8 +50,8 @@ export class ModelAnswer {
     this.#emit = emit;
   }
 
-  get said(): boolean {
-    return this.#said;
+  get hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   /** Its length in characters, for an estimate. */
@@ -106,8 +106,8 @@ export class ModelAnswer {
         return;
       case "tool-approval-request":
         // A retry would ask for the same approval.
-        this.#said = true;
-        throw new ModelError("model_error", APPROVAL_WANTED);
+        this.#hasOutput = true;
+        throw new ModelError("model_error", APPROVAL_UNSUPPORTED);
       case "error":
         throw part.error ?? new ModelError("model_error", "The provider reported an error without a reason.");
       case "response-metadata":
@@ -159,7 +159,7 @@ export class ModelAnswer {
     if (providerMetadata !== undefined) block.metadata = providerMetadata;
     if (delta === "") return;
     block.text += delta;
-    this.#said = true;
+    this.#hasOutput = true;
     if (kind === "text") this.#emit(delta);
     else this.#emit(delta, "reasoning");
     this.#count(delta.length);
@@ -175,7 +175,7 @@ export class ModelAnswer {
   }
 
   #call(call: LanguageModelV4ToolCall): void {
-    this.#said = true;
+    this.#hasOutput = true;
     this.#pieces.push({ kind: "call", index: this.calls.length });
     this.calls.push(call);
     this.#last = undefined;
@@ -196,7 +196,7 @@ export class ModelAnswer {
     const provider: Json | undefined = plainJson(part);
     if (provider === undefined) return;
     const chars = JSON.stringify(provider).length;
-    this.#said = true;
+    this.#hasOutput = true;
     this.#last = undefined;
     if (chars > FILE_CHARS_MAX && part.type === "file") {
       this.remark(`[A file of type ${part.mediaType} was left out: it is too large.]`);
@@ -214,7 +214,7 @@ export class ModelAnswer {
   }
 }
 
-const APPROVAL_WANTED =
+const APPROVAL_UNSUPPORTED =
   "The provider requests approval for a tool that it executes itself, which Belay cannot give. Let the provider run " +
   "it without approval, or define the tool in this program.";
 

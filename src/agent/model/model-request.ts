@@ -7,7 +7,7 @@
 //    of timers.
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Clock } from "../../ports/clock.ts";
-import { DRAIN_MS, PARTS_PER_BREATH } from "../limits.ts";
+import { DRAIN_MS, PARTS_PER_YIELD } from "../limits.ts";
 import type { TurnStop } from "../loop/turn-stop.ts";
 import type { ModelAnswer } from "./model-answer.ts";
 import { ModelError } from "./model-error.ts";
@@ -31,7 +31,7 @@ export class ModelRequest {
   /** Ends the current wait. */
   #release: () => void = ignore;
   #begun = false;
-  #heardAt = 0;
+  #lastPartAt = 0;
   #cancelTimer: () => void = ignore;
 
   constructor(stop: TurnStop, clock: Clock, idle: Idle) {
@@ -47,8 +47,8 @@ export class ModelRequest {
 
   /** Sends the request and reads the answer to its end. */
   async read(model: LanguageModelV4, options: LanguageModelV4CallOptions, answer: ModelAnswer): Promise<void> {
-    const heeded = this.#stop.onStop(() => this.#end(this.#stop.reason));
-    this.#heardAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
+    const unsubscribe = this.#stop.onStop(() => this.#end(this.#stop.reason));
+    this.#lastPartAt = this.#clock.elapsed(); // @fault silence-by-the-wall:begin
     this.#arm(this.#idle.firstByteMs);
     try {
       const reader = await this.#connect(model, { ...options, abortSignal: this.#controller.signal });
@@ -65,7 +65,7 @@ export class ModelRequest {
       throw why;
     } finally {
       this.#cancelTimer();
-      heeded();
+      unsubscribe();
     }
   }
 
@@ -86,10 +86,10 @@ export class ModelRequest {
       const { done, value } = await reader.read();
       if (this.#ended !== undefined) throw this.#ended.why;
       if (done) throw new ModelError("model_error", "The provider's answer ended without saying why.");
-      this.#heardAt = this.#clock.elapsed(); // @fault silence-from-the-beginning, silence-by-the-wall:part
+      this.#lastPartAt = this.#clock.elapsed(); // @fault silence-from-the-beginning, silence-by-the-wall:part
       answer.note(value);
       if (answer.finished !== undefined) return;
-      if (count % PARTS_PER_BREATH === 0) await this.#yieldToEventLoop();
+      if (count % PARTS_PER_YIELD === 0) await this.#yieldToEventLoop();
     }
   }
 
@@ -100,7 +100,7 @@ export class ModelRequest {
   #arm(ms: number): void {
     this.#cancelTimer = this.#clock.after(ms, () => {
       const limitMs = this.#begun ? this.#idle.silentMs : this.#idle.firstByteMs;
-      const leftMs = this.#heardAt + limitMs - this.#clock.elapsed(); // @fault silence-by-the-wall:left
+      const leftMs = this.#lastPartAt + limitMs - this.#clock.elapsed(); // @fault silence-by-the-wall:left
       if (leftMs > 0) return this.#arm(leftMs); // @fault silence-not-noticed
       this.#end(new ModelError("model_timeout", this.#begun ? silent(limitMs) : late(limitMs)));
     });

@@ -36,7 +36,7 @@ export function providerPrompt(messages: readonly Message[], options: PromptOpti
     messages.findLastIndex(({ role }) => role === "summary"),
   );
   const writer = new Writer(options.toUser ?? textOnly, messages);
-  for (let at = from; at < asked(messages); at += 1) {
+  for (let at = from; at < promptEnd(messages); at += 1) {
     const message = messages[at];
     const next = messages[at + 1];
     if (message !== undefined) writer.write(message, next?.role === "tool" ? next.results : []);
@@ -47,7 +47,7 @@ export function providerPrompt(messages: readonly Message[], options: PromptOpti
 }
 
 /** The end of the messages to send: a turn that was cut off and is requested again is not part of the history. */
-function asked(messages: readonly Message[]): number {
+function promptEnd(messages: readonly Message[]): number {
   return 1 + messages.findLastIndex((one) => one.role !== "assistant" || one.calls.length > 0 || !isCutOff(one.finish));
 }
 
@@ -59,7 +59,7 @@ class Writer {
   /** Runs that were withdrawn before they began. Nothing of them is sent. */
   readonly #withdrawn: ReadonlySet<RunId>;
   /** Notes that precede the next user message. */
-  #aside: string[] = [];
+  #pendingNotes: string[] = [];
 
   constructor(toUser: UserContent, all: readonly Message[]) {
     this.#toUser = toUser;
@@ -71,7 +71,7 @@ class Writer {
   write(message: Message, results: readonly TranscriptResult[]): void {
     switch (message.role) {
       case "user":
-        if (message.withdrawn !== true) this.#user(this.#said(message));
+        if (message.withdrawn !== true) this.#user(this.#userParts(message));
         return;
       case "note":
         this.#user([text(`<note kind="${message.item.kind}">${inNote(message.item.text)}</note>`)]);
@@ -88,13 +88,13 @@ class Writer {
   }
 
   end(): LanguageModelV4Prompt {
-    if (this.#aside.length > 0) this.#user([]);
+    if (this.#pendingNotes.length > 0) this.#user([]);
     const last = this.#out.at(-1)?.role;
     if (last === undefined || last === "assistant") this.#user([text("<note>Go on.</note>")]);
     return this.#out;
   }
 
-  #said(message: Extract<Message, { role: "user" }>): readonly UserPart[] {
+  #userParts(message: Extract<Message, { role: "user" }>): readonly UserPart[] {
     const { text: words, data } = message;
     const parts = this.#toUser(data === undefined ? { text: words } : { text: words, data });
     const told = parts.filter((part) => part.type !== "text" || !isBlank(part.text));
@@ -102,8 +102,8 @@ class Writer {
   }
 
   #user(parts: readonly UserPart[]): void {
-    const all = [...this.#aside.map((aside) => text(`<note>${inNote(aside)}</note>`)), ...parts];
-    this.#aside = [];
+    const all = [...this.#pendingNotes.map((aside) => text(`<note>${inNote(aside)}</note>`)), ...parts];
+    this.#pendingNotes = [];
     const last = this.#out.at(-1);
     // @fault two-messages-of-one
     if (last?.role === "user") last.content.push(...all);
@@ -114,7 +114,7 @@ class Writer {
   #summary({ text: summary, request, runId }: Extract<Message, { role: "summary" }>): void {
     const asked = this.#all.find((one) => one.role === "user" && one.runId === runId);
     this.#user([text(`<summary>\n${summary}\n</summary>`), text(WORKING_ON)]);
-    if (asked?.role === "user") this.#user(this.#said(asked));
+    if (asked?.role === "user") this.#user(this.#userParts(asked));
     else if (!isBlank(request)) this.#user([text(request)]);
   }
 
@@ -126,8 +126,8 @@ class Writer {
     const content = answerParts(answer, ids);
     if (content.length > 0) this.#answer(content);
     if (calls.length > 0) this.#out.push({ role: "tool", content: resultParts(answer, ids, content, results) });
-    const aside = again === true ? undefined : asideOf(answer);
-    if (aside !== undefined) this.#aside.push(aside);
+    const aside = again === true ? undefined : noteAbout(answer);
+    if (aside !== undefined) this.#pendingNotes.push(aside);
   }
 
   #answer(content: AnswerPart[]): void {
@@ -187,7 +187,7 @@ const WORKING_ON =
   "<note>The above stands for everything that was said before. You are working on this request:</note>";
 
 /** A note about an answer that was cut off; undefined if it ended normally. */
-function asideOf({ finish, turnId, text: said, calls }: Answered): string | undefined {
+function noteAbout({ finish, turnId, text: said, calls }: Answered): string | undefined {
   const begun = turnId !== undefined || said !== "" || calls.length > 0;
   const which = begun ? "Your previous answer" : "The request before, which you had not begun to answer,";
   const incomplete = begun ? " It is incomplete." : "";

@@ -11,8 +11,8 @@ import type { JSONObject, LanguageModelV4FunctionTool, SharedV4ProviderOptions }
 import { ControlError } from "../../core/errors.ts";
 import type { Json } from "../../core/model/prompt.ts";
 import type { LiveCall } from "../../ports/agent.ts";
-import { judgement, misfit, requireGoing, type Tool, type ToolDescription } from "./tool.ts";
-import { type Awaitable, chain, type InputSchema, type Reading, readSchema } from "./tool-schema.ts";
+import { judgement, misfit, type Tool, type ToolDescription, throwIfStopped } from "./tool.ts";
+import { type Awaitable, chain, type InputSchema, readSchema, type SchemaReader } from "./tool-schema.ts";
 
 /** Parameters are `never`, so that any function fits; their real types are known to the SDK and the tool. */
 export interface AiSdkTool {
@@ -62,7 +62,7 @@ export function fromAiSdk(given: AiSdkTool): Tool {
       }
       const checked = await schema.check(call.input);
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
-      requireGoing(call);
+      throwIfStopped(call);
       const input = checked.value;
       const options = { toolCallId: call.callId, messages: [], abortSignal: call.signal, context: {} };
       const returned = await given.execute(handed(input), handed(options));
@@ -76,7 +76,7 @@ export function fromAiSdk(given: AiSdkTool): Tool {
 /** Casts an argument for a function whose parameter types only its author knows (see `AiSdkTool`). */
 const handed = (value: unknown): never => value as never;
 
-function readInputSchema(given: unknown): Reading<unknown> {
+function readInputSchema(given: unknown): SchemaReader<unknown> {
   // In the SDK, a tool without a schema takes no input.
   if (given === undefined || given === null) {
     return readSchema({ jsonSchema: { type: "object", properties: {}, additionalProperties: false } });
@@ -85,7 +85,7 @@ function readInputSchema(given: unknown): Reading<unknown> {
   return readSchema(given as InputSchema<unknown>);
 }
 
-async function describe(name: string, given: AiSdkTool, schema: Reading<unknown>): Promise<ToolDescription> {
+async function describe(name: string, given: AiSdkTool, schema: SchemaReader<unknown>): Promise<ToolDescription> {
   if (given.type === "provider") {
     if (given.id === undefined) throw new ControlError("invalid", `The provider's tool \`${name}\` has no \`id\`.`);
     return { type: "provider", id: given.id, name, args: given.args ?? {} };

@@ -71,7 +71,7 @@ export type Checked<T> =
   | { readonly kind: "misfit"; readonly issues: readonly string[] };
 
 /** A schema as the tools use it. `check` is synchronous where the schema is. Neither throws for a bad input. */
-export interface Reading<T> {
+export interface SchemaReader<T> {
   json(): Promise<JSONSchema7>;
   check(input: Json): Awaitable<Checked<T>>;
 }
@@ -79,7 +79,7 @@ export interface Reading<T> {
 const AI_SDK_SCHEMA = Symbol.for("vercel.ai.schema");
 
 /** Throws `invalid` if this is not a schema, or one without a JSON Schema. */
-export function readSchema<T>(given: InputSchema<T>): Reading<T> {
+export function readSchema<T>(given: InputSchema<T>): SchemaReader<T> {
   if (isStandard(given)) return readStandard(given);
   if (isLazy(given)) return readLazy(given);
   if (isAiSdk(given)) return readAiSdk(given);
@@ -98,7 +98,7 @@ export function chain<A, B>(value: Awaitable<A>, next: (value: A) => Awaitable<B
 export const isPromise = <A>(value: Awaitable<A>): value is PromiseLike<A> =>
   typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 
-function readStandard<T>(schema: StandardSchema<T>): Reading<T> {
+function readStandard<T>(schema: StandardSchema<T>): SchemaReader<T> {
   const { jsonSchema, vendor } = schema["~standard"];
   if (jsonSchema === undefined) {
     throw new ControlError(
@@ -123,7 +123,7 @@ function checkStandard<T>(schema: StandardSchema<T>, input: Json): Awaitable<Che
   );
 }
 
-function readPlain<T>({ jsonSchema, validate }: PlainSchema<T>): Reading<T> {
+function readPlain<T>({ jsonSchema, validate }: PlainSchema<T>): SchemaReader<T> {
   return {
     json: async () => jsonSchema,
     check: (input) => {
@@ -135,7 +135,7 @@ function readPlain<T>({ jsonSchema, validate }: PlainSchema<T>): Reading<T> {
   };
 }
 
-function readAiSdk<T>(schema: AiSdkSchema<T>): Reading<T> {
+function readAiSdk<T>(schema: AiSdkSchema<T>): SchemaReader<T> {
   return {
     json: async () => await schema.jsonSchema,
     check: (input) => {
@@ -153,9 +153,9 @@ function readAiSdk<T>(schema: AiSdkSchema<T>): Reading<T> {
 }
 
 /** The SDK creates some schemas lazily, because creating them is slow. */
-function readLazy<T>(make: () => AiSdkSchema<T>): Reading<T> {
-  let made: Reading<T> | undefined;
-  const reading = (): Reading<T> => {
+function readLazy<T>(make: () => AiSdkSchema<T>): SchemaReader<T> {
+  let made: SchemaReader<T> | undefined;
+  const reading = (): SchemaReader<T> => {
     made ??= readAiSdk(make());
     return made;
   };

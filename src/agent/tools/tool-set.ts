@@ -25,12 +25,12 @@ export interface ToolSet {
    * Turns a request of the model into a call request for the engine. Never rejects: what cannot be executed becomes a
    * call that fails with a message for the model.
    */
-  request(asked: ToolAsked, slots: Slots, mode?: string): Promise<CallRequest>;
+  request(asked: RequestedCall, slots: Slots, mode?: string): Promise<CallRequest>;
   /** The same for a logged call, after a restart. Undefined if the tool no longer exists. */
   resume(call: CallDetails, slots: Slots): CallRequest | undefined;
 }
 
-export interface ToolAsked {
+export interface RequestedCall {
   readonly name: string;
   readonly input: string;
   readonly provider: ProviderCall;
@@ -47,7 +47,7 @@ const QUOTE_CHARS_MAX = 200;
 const INPUT_CHARS_KEPT = 65_536;
 
 /** How many tool names the error for an unknown tool lists. The model has received all of them before. */
-const NAMES_TOLD = 32;
+const NAMES_LISTED_MAX = 32;
 
 /** Whether a mode has a tool of this name. */
 export type Offers = (name: string, mode: string) => boolean;
@@ -136,11 +136,11 @@ function requestOf(
   id: string,
 ): CallRequest {
   /** The approval decision at admission; undefined if none was requested. */
-  let said: { readonly mode: string | undefined; readonly wanted: ApprovalOption } | undefined;
+  let admission: { readonly mode: string | undefined; readonly wanted: ApprovalOption } | undefined;
   const approval = async (now: Json, { mode }: Pick<LiveCall, "mode">): Promise<ApprovalOption> => {
     // A call that will be refused needs no approval.
     const wanted = isIn(name, mode) && (await approvalOf(tool, now, { id, mode }));
-    said = { mode, wanted };
+    admission = { mode, wanted };
     return wanted;
   };
   /**
@@ -148,9 +148,9 @@ function requestOf(
    * decides.
    */
   const checkMode = ({ input: now, mode }: LiveCall): Promise<void> | undefined => {
-    if (said !== undefined && said.wanted !== false) return undefined;
+    if (admission !== undefined && admission.wanted !== false) return undefined;
     if (!isIn(name, mode)) throw notInMode(name, mode);
-    if (said === undefined || said.mode === mode) return undefined;
+    if (admission === undefined || admission.mode === mode) return undefined;
     return approvalOf(tool, now, { id, mode }).then((wanted) => {
       if (wanted !== false) throw askAgain(name, mode);
     });
@@ -190,7 +190,7 @@ async function approvalOf(found: Tool, input: Json, asked: ToolCallContext): Pro
  * A call that fails. It is not idempotent even if its tool is: restarted after a crash it would run the tool with an
  * input that the model never sent. It fails even if a hook replaces the input, because the approval was never judged.
  */
-function refusal({ name, provider }: ToolAsked, input: Json, error: ControlError): CallRequest {
+function refusal({ name, provider }: RequestedCall, input: Json, error: ControlError): CallRequest {
   return { name: recordable(name), input, provider, execute: () => Promise.reject(error) };
 }
 
@@ -201,8 +201,9 @@ function recordable(name: string): string {
 
 function unknownTool(name: string, known: readonly string[]): ControlError {
   const meant = suggest(name, known);
-  const some = known.slice(0, NAMES_TOLD).join(", ");
-  const list = known.length > NAMES_TOLD ? `${some}, and ${known.length - NAMES_TOLD} more` : some || "none";
+  const some = known.slice(0, NAMES_LISTED_MAX).join(", ");
+  const list =
+    known.length > NAMES_LISTED_MAX ? `${some}, and ${known.length - NAMES_LISTED_MAX} more` : some || "none";
   const advice = meant === undefined ? "" : ` Did you mean \`${meant}\`?`;
   return new ControlError(
     "not_found",
@@ -215,7 +216,7 @@ type Parsed =
   /** `input` is the text, because that is what the model sent. */
   | { readonly kind: "malformed"; readonly input: string; readonly error: ControlError };
 
-function parse({ name, input: text }: ToolAsked): Parsed {
+function parse({ name, input: text }: RequestedCall): Parsed {
   const malformed = (message: string): Parsed => ({
     kind: "malformed",
     input: recordedText(text),

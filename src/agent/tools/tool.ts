@@ -11,7 +11,7 @@ import { type Untrusted, untrusted } from "./untrusted.ts";
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /** How many issues of an invalid input the model sees: enough to correct it without repeating the whole input. */
-const ISSUES_TOLD = 8;
+const ISSUES_SHOWN_MAX = 8;
 const ISSUE_CHARS_MAX = 200;
 
 /** The definition of a tool. Either `execute` or `untrusted` does the work. */
@@ -110,14 +110,14 @@ export function tool<const S extends InputSchema<unknown>>(definition: ToolDefin
       const checking = schema.check(call.input);
       const checked = isPromise(checking) ? await checking : checking; // @fault deaf-tool-begins-after-its-stop:check
       if (checked.kind === "misfit") throw misfit(call.name, checked.issues);
-      requireGoing(call); // @fault deaf-tool-begins-after-its-stop:going
+      throwIfStopped(call); // @fault deaf-tool-begins-after-its-stop:going
       return run(checked.value, call);
     },
   };
 }
 
 /** Throws if the call was stopped while its input was checked, interruptible or not. */
-export function requireGoing(call: LiveCall): void {
+export function throwIfStopped(call: LiveCall): void {
   call.signal.throwIfAborted();
   if (call.stopping) throw new Error("It was stopped before it began.");
 }
@@ -140,7 +140,7 @@ export function judgement(ask: () => Awaitable<boolean | Approval>): Awaitable<J
 
 /** The error for an invalid input. */
 export function misfit(name: string, issues: readonly string[]): ControlError {
-  const told = issues.slice(0, ISSUES_TOLD).map((issue) => issue.slice(0, ISSUE_CHARS_MAX));
+  const told = issues.slice(0, ISSUES_SHOWN_MAX).map((issue) => issue.slice(0, ISSUE_CHARS_MAX));
   const rest = issues.length - told.length;
   const more = rest > 0 ? `; and ${rest} more` : "";
   return new ControlError(

@@ -1,50 +1,50 @@
 // The worker thread of an untrusted tool: loads the module, calls its function, and posts the result.
 import { parentPort, workerData } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import type { Errand, ToolMessage, UntrustedCall, WorkerMessage } from "./untrusted.ts";
+import type { ThreadInput, ToolMessage, UntrustedCall, WorkerMessage } from "./untrusted.ts";
 
-const errand = workerData as Errand;
+const threadInput = workerData as ThreadInput;
 const port = parentPort;
 if (port === null) throw new Bug("an untrusted tool must run in a worker thread");
 
-const read = new Int32Array(errand.read);
+const read = new Int32Array(threadInput.read);
 const controller = new AbortController();
-let said = 0;
+let posted = 0;
 
 // The port stays referenced: a function may wait for nothing but its signal.
 port.on("message", ({ stop }: ToolMessage) => controller.abort(new DOMException(stop, "AbortError")));
 
 const call: UntrustedCall = {
   signal: controller.signal,
-  partial: (value) => say({ kind: "partial", value }),
-  progress: (value) => say({ kind: "progress", value }),
-  changed: (what) => say({ kind: "changed", what }),
+  partial: (value) => post({ kind: "partial", value }),
+  progress: (value) => post({ kind: "progress", value }),
+  changed: (what) => post({ kind: "changed", what }),
 };
 
 void runTool();
 
 async function runTool(): Promise<void> {
   try {
-    const module: Readonly<Record<string, unknown>> = await import(errand.module);
-    const execute = module[errand.name];
+    const module: Readonly<Record<string, unknown>> = await import(threadInput.module);
+    const execute = module[threadInput.name];
     if (typeof execute !== "function") {
-      throw new Error(`${moduleName()} exports no function \`${errand.name}\`; it exports ${exportsOf(module)}.`);
+      throw new Error(`${moduleName()} exports no function \`${threadInput.name}\`; it exports ${exportsOf(module)}.`);
     }
-    say({ kind: "done", value: await execute(errand.input, call) });
+    post({ kind: "done", value: await execute(threadInput.input, call) });
   } catch (error) {
-    say({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
+    post({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
   }
 }
 
 /** Posts a message. Blocks the calling code while too many messages are unread. */
-function say(message: WorkerMessage): void {
-  for (let seen = Atomics.load(read, 0); said - seen >= errand.unreadMax; seen = Atomics.load(read, 0)) {
+function post(message: WorkerMessage): void {
+  for (let seen = Atomics.load(read, 0); posted - seen >= threadInput.unreadMax; seen = Atomics.load(read, 0)) {
     Atomics.wait(read, 0, seen);
   }
   port?.postMessage(message);
-  said += 1;
+  posted += 1;
 }
 
-const moduleName = (): string => (errand.module.startsWith("data:") ? "The module" : errand.module);
+const moduleName = (): string => (threadInput.module.startsWith("data:") ? "The module" : threadInput.module);
 
 const exportsOf = (module: object): string => Object.keys(module).join(", ") || "nothing";

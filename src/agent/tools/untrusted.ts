@@ -47,7 +47,7 @@ export interface Untrusted {
 export type UntrustedCall = Pick<LiveCall, "signal" | "partial" | "progress" | "changed">;
 
 /** The `workerData` of the thread. */
-export interface Errand {
+export interface ThreadInput {
   readonly module: string;
   readonly name: string;
   readonly input: unknown;
@@ -93,13 +93,13 @@ async function runInThread(
   });
   const over = Promise.withResolvers<void>();
   // An object, because the compiler does not track assignments to a variable in listeners.
-  const heard: { end?: End } = {};
+  const result: { end?: End } = {};
   const ended = (end: End): void => {
-    heard.end ??= end;
+    result.end ??= end;
     over.resolve();
   };
-  worker.on("message", (said: WorkerMessage) => {
-    hear(said, call, ended);
+  worker.on("message", (message: WorkerMessage) => {
+    handleMessage(message, call, ended);
     Atomics.add(read, 0, 1);
     Atomics.notify(read, 0);
   });
@@ -113,15 +113,15 @@ async function runInThread(
   // Terminated even after a result: timers and connections left behind by the code end with the thread. Messages posted
   // before the end are still handled, and code that finished despite the stop counts as finished.
   await worker.terminate();
-  if (heard.end?.kind === "done") return heard.end.value;
+  if (result.end?.kind === "done") return result.end.value;
   // A stop takes precedence over an error caused by it.
   call.signal.throwIfAborted();
-  throw new Error(heard.end?.message ?? "The tool's thread was ended.");
+  throw new Error(result.end?.message ?? "The tool's thread was ended.");
 }
 
-function start(given: Untrusted, errand: Errand): Worker {
+function start(given: Untrusted, threadInput: ThreadInput): Worker {
   const worker = new Worker(workerFile("untrusted-thread", import.meta.url), {
-    workerData: errand,
+    workerData: threadInput,
     // Without the program's flags: a thread cannot start with some of them, such as --input-type.
     execArgv: [],
     env: { ...given.env },
@@ -135,20 +135,20 @@ function start(given: Untrusted, errand: Errand): Worker {
   return worker;
 }
 
-function hear(said: WorkerMessage, call: LiveCall, ended: (end: End) => void): void {
+function handleMessage(message: WorkerMessage, call: LiveCall, ended: (end: End) => void): void {
   try {
-    switch (said.kind) {
+    switch (message.kind) {
       case "partial":
-        call.partial(said.value);
+        call.partial(message.value);
         break;
       case "progress":
-        call.progress(said.value);
+        call.progress(message.value);
         break;
       case "changed":
-        call.changed(said.what);
+        call.changed(message.what);
         break;
       default:
-        ended(said);
+        ended(message);
     }
   } catch (error) {
     // The partial result is not JSON or too large. In-process code would get this error thrown, and end the same way.
@@ -159,15 +159,15 @@ function hear(said: WorkerMessage, call: LiveCall, ended: (end: End) => void): v
 /** Asks the thread to stop when the call is cancelled, and calls `stuck` if it does not. Returns a disposer. */
 function onCancel(worker: Worker, call: LiveCall, stuck: () => void): () => void {
   let disarm = (): void => undefined;
-  const tell = (): void => {
+  const requestStop = (): void => {
     const told: ToolMessage = { stop: messageOf(call.signal.reason) };
     worker.postMessage(told);
     disarm = call.clock.after(UNTRUSTED_STOP_MS, stuck);
   };
-  if (call.signal.aborted) tell();
-  else call.signal.addEventListener("abort", tell, { once: true });
+  if (call.signal.aborted) requestStop();
+  else call.signal.addEventListener("abort", requestStop, { once: true });
   return () => {
-    call.signal.removeEventListener("abort", tell);
+    call.signal.removeEventListener("abort", requestStop);
     disarm();
   };
 }

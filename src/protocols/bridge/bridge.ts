@@ -84,7 +84,7 @@ class Bridge {
       version,
       prompts: new OwnPrompts(),
       subscriptions: new Subscriptions(this.#outlet),
-      tell: (method, params) => this.#outlet.answer(() => notificationLine(method, params)),
+      notify: (method, params) => this.#outlet.answer(() => notificationLine(method, params)),
       shutDown: (mode) => this.#shutDown(mode),
     };
   }
@@ -92,8 +92,8 @@ class Bridge {
   async run(): Promise<void> {
     const { input, output, clock } = this.#options;
     const splitter = new LineSplitter(LINE_BYTES_MAX, {
-      line: (bytes) => this.#hear(decode(bytes)),
-      tooLong: () => this.#hear(tooLong(LINE_BYTES_MAX)),
+      line: (bytes) => this.#handle(decode(bytes)),
+      tooLong: () => this.#handle(tooLong(LINE_BYTES_MAX)),
     });
     const hungUp = (): void => this.#over.resolve("hangup");
     const onData = (piece: Buffer | string): void => {
@@ -122,7 +122,7 @@ class Bridge {
     this.#outlet.close();
   }
 
-  #hear(decoded: Decoded): void {
+  #handle(decoded: Decoded): void {
     if (decoded.kind === "nothing") return;
     this.#open += 1;
     const done =
@@ -149,16 +149,16 @@ class Bridge {
       return;
     }
     const note = this.#recorder(method.sort, request.method, params);
-    const asked: MethodRequest = { id, params, noted: (answer, target) => note({ answer, target }) };
+    const methodRequest: MethodRequest = { id, params, record: (answer, target) => note({ answer, target }) };
     try {
       this.#admit(method, request);
-      const reply = await method.handle(this.#context, asked);
+      const reply = await method.handle(this.#context, methodRequest);
       if (reply.kind === "now") note({ answer: answerWord(reply.result) });
       await this.#reply(request, reply);
     } catch (error) {
       const { code } = toControlError(error);
       note({ answer: "refused", code });
-      if (code === "internal" || id === undefined) this.#notice(`${request.method}: ${sayError(error)}`);
+      if (code === "internal" || id === undefined) this.#notice(`${request.method}: ${errorText(error)}`);
       if (id !== undefined) await this.#outlet.answer(() => errorLine(id, rpcError(error)));
     }
   }
@@ -199,11 +199,11 @@ class Bridge {
     const { audit, clock } = this.#options;
     const id = `bridge.${this.#startedAt.toString(36)}.${this.#lines}`;
     let noted = sort === "look" || audit === undefined;
-    return ({ target, ...said }: Pick<AuditRecord, "answer" | "code" | "target">): void => {
+    return ({ target, ...answer }: Pick<AuditRecord, "answer" | "code" | "target">): void => {
       if (noted || audit === undefined) return;
       noted = true;
       const about = target ?? targetOf(params);
-      const record = { id, at: clock.now(), actor: "bridge", via: "bridge", action, ...said } as const;
+      const record = { id, at: clock.now(), actor: "bridge", via: "bridge", action, ...answer } as const;
       const noting = this.#note(audit, about === undefined ? record : { ...record, target: about });
       void noting.finally(() => this.#noting.delete(noting));
       this.#noting.add(noting);
@@ -256,7 +256,7 @@ class Bridge {
 }
 
 /** The error with its cause, for the operator. Hosts get only the message. */
-function sayError(error: unknown): string {
+function errorText(error: unknown): string {
   const { message, cause } = toControlError(error);
   return cause === undefined ? message : `${message} (${messageOf(cause)})`;
 }

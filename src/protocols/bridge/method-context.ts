@@ -12,7 +12,7 @@ export interface MethodContext {
   readonly subscriptions: Subscriptions;
   readonly version: string;
   /** Sends a notification to the host, in order with the answers. */
-  tell(method: string, params: unknown): Promise<void>;
+  notify(method: string, params: unknown): Promise<void>;
   /** Shuts the bridge down after all open requests are answered. */
   shutDown(mode: CloseMode): Promise<unknown>;
 }
@@ -25,7 +25,7 @@ export interface MethodRequest {
    * Writes the audit record now, for a request that is answered much later. Only the first call counts; without it the
    * answer is recorded.
    */
-  noted(answer: string, target: string): void;
+  record(answer: string, target: string): void;
 }
 
 export type Reply =

@@ -54,11 +54,11 @@ const SESSION_METHODS = {
   "session/new": {
     fields: ["title", "cwd", "key"],
     sort: "change",
-    handle: async ({ control }, { params, noted }) => {
+    handle: async ({ control }, { params, record }) => {
       const named = { title: optionalText(params, "title"), cwd: optionalText(params, "cwd") };
       const options = defined({ ...named, key: optionalText(params, "key") });
       const { id } = await control.createSession(options);
-      noted("created", id);
+      record("created", id);
       return now({ sessionId: id });
     },
   },
@@ -160,16 +160,17 @@ function reply(questions: MethodContext["control"]["questions"], params: Params)
   const id = text(params, "questionId");
   const { value } = params;
   const by = defined({ by: optionalText(params, "by"), key: optionalText(params, "key") });
-  const said = defined({ note: optionalText(params, "note"), digest: optionalText(params, "digest") });
+  const details = defined({ note: optionalText(params, "note"), digest: optionalText(params, "digest") });
   const remember = defined({ remember: optionalChoice(params, "remember", ["session"]) });
   const kind = optionalChoice(params, "kind", ["allowed", "denied", "answered"]);
   if (kind === undefined) throw invalid('`kind` must be one of "allowed", "denied", "answered".');
   if (kind !== "answered" && value !== undefined) throw invalid("`value` is for `answered`.");
   if (kind !== "allowed" && remember.remember !== undefined) throw invalid("`remember` is for `allowed`.");
-  if (kind === "allowed") return questions.allow(id, { ...by, ...said, ...remember });
-  if (kind === "denied") return questions.deny(id, { ...by, ...said });
+  if (kind === "allowed") return questions.allow(id, { ...by, ...details, ...remember });
+  if (kind === "denied") return questions.deny(id, { ...by, ...details });
   if (value === undefined) throw invalid("`value` is missing.");
-  if (said.note !== undefined || said.digest !== undefined) throw invalid("`note` and `digest` are for approvals.");
+  if (details.note !== undefined || details.digest !== undefined)
+    throw invalid("`note` and `digest` are for approvals.");
   return questions.answer(id, value, by);
 }
 

@@ -33,7 +33,7 @@ export class Outlet {
   }
 
   /** Queues an event. A reader of a log reads on when this resolves. */
-  tell(make: MakeLine): Promise<void> {
+  event(make: MakeLine): Promise<void> {
     return this.#wait(this.#events, make);
   }
 
@@ -49,7 +49,7 @@ export class Outlet {
     if (this.#closed) return;
     this.#closed = true;
     for (const { out } of [...this.#answers.splice(0), ...this.#events.splice(0)]) out();
-    this.#tellFlushed();
+    this.#resolveFlushed();
   }
 
   #wait(lane: Waiting[], make: MakeLine): Promise<void> {
@@ -68,7 +68,7 @@ export class Outlet {
       if (line !== undefined) this.#write(line);
       next.out();
     }
-    if (this.#held === 0 && this.#answers.length + this.#events.length === 0) this.#tellFlushed();
+    if (this.#held === 0 && this.#answers.length + this.#events.length === 0) this.#resolveFlushed();
   }
 
   #write(line: string): void {
@@ -81,7 +81,7 @@ export class Outlet {
     });
   }
 
-  #tellFlushed(): void {
+  #resolveFlushed(): void {
     for (const resolve of this.#flushed.splice(0)) resolve();
   }
 }

@@ -63,9 +63,9 @@ export function promptOf(params: Params): string | Prompt {
   if (!isObject(given) || typeof given.text !== "string") {
     throw invalid("`prompt` must be a string, or an object with `text`.");
   }
-  const { text: said, data, ...rest } = given;
+  const { text: promptText, data, ...rest } = given;
   rejectUnknown(rest, ["text", "data"], "A prompt");
-  return data === undefined ? { text: said } : { text: said, data };
+  return data === undefined ? { text: promptText } : { text: promptText, data };
 }
 
 export type Reason = string | { readonly kind: "user" | "policy"; readonly note?: string; readonly by?: string };

@@ -18,32 +18,32 @@ export const promptMethod = {
     const run = session.prompt(promptOf(params), defined({ delivery, key: optionalText(params, "key") }));
     const remove = context.prompts.add(run, asked.id);
     try {
-      const runId = await tellAccepted(context, asked, run);
+      const runId = await notifyAccepted(context, asked, run);
       const outcome = await run.outcome;
-      await allTold(context, run);
-      return { kind: "read", read: async () => ({ runId, outcome, ...(await said(run, outcome)) }) };
+      await eventsDelivered(context, run);
+      return { kind: "read", read: async () => ({ runId, outcome, ...(await textOf(run, outcome)) }) };
     } finally {
       remove();
     }
   },
 } as const satisfies Method;
 
-async function tellAccepted(context: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
+async function notifyAccepted(context: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
   const { runId, seq, joined, ahead } = await run.accepted;
-  asked.noted("accepted", runId);
+  asked.record("accepted", runId);
   const { sessionId } = run;
-  await context.tell("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
+  await context.notify("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
   return runId;
 }
 
 /** A subscriber receives the run's end before the answer, and nothing of the run after it. */
-async function allTold(context: MethodContext, run: RunControl): Promise<void> {
+async function eventsDelivered(context: MethodContext, run: RunControl): Promise<void> {
   const settledAt = (await run.row().catch(() => undefined))?.settledAt;
-  if (settledAt !== undefined) await context.subscriptions.told(run.sessionId, settledAt);
+  if (settledAt !== undefined) await context.subscriptions.delivered(run.sessionId, settledAt);
 }
 
 /** The text of the run. If it cannot be read any more, the outcome is answered without it. */
-async function said(run: RunControl, outcome: Outcome): Promise<object> {
+async function textOf(run: RunControl, outcome: Outcome): Promise<object> {
   // A steer adds no text: the text is the live run's.
   if (outcome.kind === "completed" && outcome.into !== undefined) return { text: "" };
   try {

@@ -58,7 +58,7 @@ export class Subscriptions {
   }
 
   /** Resolves when the host has received everything up to a position, if it follows the session. */
-  async told(id: SessionId, seq: Seq): Promise<void> {
+  async delivered(id: SessionId, seq: Seq): Promise<void> {
     await this.#open.get(id)?.reached(seq);
   }
 
@@ -67,11 +67,11 @@ export class Subscriptions {
   }
 
   async #follow(subscription: Subscription): Promise<void> {
-    const { session, wish, stop } = subscription;
+    const { session, options, stop } = subscription;
     let ended: object = {};
     try {
-      for await (const event of session.events({ ...wish, signal: stop.signal })) {
-        await this.#outlet.tell(() =>
+      for await (const event of session.events({ ...options, signal: stop.signal })) {
+        await this.#outlet.event(() =>
           stop.signal.aborted ? undefined : notificationLine("event", { sessionId: session.id, event }),
         );
         if (stop.signal.aborted) return;
@@ -82,7 +82,7 @@ export class Subscriptions {
     }
     if (stop.signal.aborted) return;
     this.#drop(subscription);
-    await this.#outlet.tell(() => notificationLine("subscription/ended", { sessionId: session.id, ...ended }));
+    await this.#outlet.event(() => notificationLine("subscription/ended", { sessionId: session.id, ...ended }));
   }
 
   #drop(subscription: Subscription): void {
@@ -93,14 +93,14 @@ export class Subscriptions {
 
 class Subscription {
   readonly session: SessionControl;
-  readonly wish: SubscribeOptions;
+  readonly options: SubscribeOptions;
   readonly stop = new AbortController();
   #cursor: Seq;
   #waiting: { readonly seq: Seq; readonly reached: () => void }[] = [];
 
   constructor(session: SessionControl, options: SubscribeOptions) {
     this.session = session;
-    this.wish = options;
+    this.options = options;
     this.#cursor = options.after;
   }
 

@@ -15,7 +15,7 @@ export async function writeFile(
   const ground = groundOf(context, call);
   const found = await locate(ground, path);
   checkWritable(found);
-  return context.files.alone(found.path, async () => {
+  return context.files.exclusively(found.path, async () => {
     // Checked again under the lock: an earlier write may have created it.
     const place = await locate(ground, path);
     checkWritable(place);
@@ -34,7 +34,7 @@ export async function editFile(context: FileToolsContext, input: EditFileInput, 
   const ground = groundOf(context, call);
   const found = await locate(ground, input.path);
   checkWritable(found);
-  return context.files.alone(found.path, async () => {
+  return context.files.exclusively(found.path, async () => {
     const place = await locate(ground, input.path);
     checkWritable(place);
     if (place.missing.length > 0) throw await notThere(place);

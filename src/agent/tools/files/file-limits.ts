@@ -1,16 +1,16 @@
 // Limits of the file tools and of attachments, each with its reason.
 
 /** Bytes of one file in one result: about sixteen thousand tokens. The model can read the rest by line numbers. */
-export const FILE_BYTES_TOLD = 64 * 1024;
+export const FILE_RESULT_BYTES = 64 * 1024;
 
 /** Less than this does not show a whole function. */
-export const FILE_BYTES_TOLD_MIN = 1_024;
+export const FILE_RESULT_BYTES_MIN = 1_024;
 
 /** Bytes of one file in one result at most: a result is logged and sent again with every request that follows. */
-export const FILE_BYTES_TOLD_MAX = 256 * 1024;
+export const FILE_RESULT_BYTES_MAX = 256 * 1024;
 
 /** Lines of one file in one result. */
-export const FILE_LINES_TOLD = 2_000;
+export const FILE_RESULT_LINES_MAX = 2_000;
 
 /** Characters of one line. A longer line was generated, and its end tells a reader nothing. */
 export const FILE_LINE_CHARS = 2_000;
@@ -28,7 +28,7 @@ export const FILE_BLOCK_BYTES = 64 * 1024;
 export const FILE_SNIFF_BYTES = 8 * 1024;
 
 /** Names in one result of a listing. More are less useful than a narrower pattern. */
-export const LIST_ENTRIES_TOLD = 500;
+export const LIST_RESULT_ENTRIES_MAX = 500;
 
 /** Names that one listing or search visits. A larger tree must be searched in parts. */
 export const WALK_ENTRIES_MAX = 50_000;
@@ -43,7 +43,7 @@ export const SEARCH_FILE_BYTES_MAX = 2 * 1024 * 1024;
 export const SEARCH_FILES_AT_ONCE = 8;
 
 /** Lines in one result of a search. */
-export const SEARCH_LINES_TOLD = 200;
+export const SEARCH_RESULT_LINES_MAX = 200;
 
 /** Characters of each of these lines: enough to recognise it. */
 export const SEARCH_LINE_CHARS = 300;

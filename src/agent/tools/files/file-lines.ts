@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import {
   FILE_BLOCK_BYTES,
   FILE_LINE_CHARS,
-  FILE_LINES_TOLD,
+  FILE_RESULT_LINES_MAX,
   FILE_SCAN_BYTES_MAX,
   FILE_SNIFF_BYTES,
 } from "./file-limits.ts";
@@ -61,7 +61,7 @@ class LineWindow {
   #number = 1;
   #line = "";
   #lineChars = 0;
-  #told = 0;
+  #bytes = 0;
   #next: number | undefined;
   #replaced = false;
   #crlf = false;
@@ -110,15 +110,15 @@ class LineWindow {
     const text = rest > 0 ? `${whole.slice(0, FILE_LINE_CHARS)}… (${rest} more characters)` : whole;
     const bytes = Buffer.byteLength(text) + String(this.#number).length + 2;
     if (
-      this.#lines.length >= FILE_LINES_TOLD ||
-      (this.#told + bytes > this.#options.bytesMax && this.#lines.length > 0)
+      this.#lines.length >= FILE_RESULT_LINES_MAX ||
+      (this.#bytes + bytes > this.#options.bytesMax && this.#lines.length > 0)
     ) {
       this.#next = this.#number;
       return;
     }
     this.#crlf ||= isReturned;
     this.#replaced ||= text.includes("\uFFFD");
-    this.#told += bytes;
+    this.#bytes += bytes;
     this.#lines.push({ number: this.#number, text });
   }
 

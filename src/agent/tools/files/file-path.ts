@@ -43,17 +43,17 @@ export interface FilePath {
 export async function locate(ground: Workspace, given: string): Promise<FilePath> {
   if (given.includes("\0")) throw invalid(`The path ${shown(given)} holds a NUL byte.`);
   if (given.length > PATH_CHARS_MAX) throw invalid(`The path ${shown(given)} is longer than a path may be.`);
-  const home = await realpath(ground.workspace).catch((error: unknown) => {
+  const root = await realpath(ground.workspace).catch((error: unknown) => {
     throw fileError("The workspace", error);
   });
-  if (ground.isReal === true && home !== ground.workspace) throw invalid(EXCHANGED);
-  const wanted = wantedPath(ground.workspace, home, given);
-  const { there, missing } = await nearest(wanted, home, given);
-  if (!isWithin(home, there)) throw invalid(`${shown(given)} leads out of the workspace by a link. ${STAY}`);
+  if (ground.isReal === true && root !== ground.workspace) throw invalid(EXCHANGED);
+  const wanted = wantedPath(ground.workspace, root, given);
+  const { there, missing } = await nearest(wanted, root, given);
+  if (!isWithin(root, there)) throw invalid(`${shown(given)} leads out of the workspace by a link. ${STAY}`);
   const path = join(there, ...missing);
   const hidden = await Promise.all(ground.hidden.map((one) => realpath(one).catch(() => resolve(one))));
   if (isHidden(hidden, path)) throw invalid(`${shown(given)} belongs to Belay itself, and is closed to tools.`);
-  return { root: home, path, name: relative(home, path) || ".", there, missing, hidden };
+  return { root, path, name: relative(root, path) || ".", there, missing, hidden };
 }
 
 const STAY = "Only files of the workspace can be used. Nothing was done.";
@@ -61,20 +61,20 @@ const STAY = "Only files of the workspace can be used. Nothing was done.";
 const EXCHANGED = "The directory of this session was replaced by a link. Nothing was done.";
 
 /** Resolves the path textually. The workspace itself may be spelled through a link, as users and shells do. */
-function wantedPath(workspace: string, home: string, given: string): string {
-  const wanted = resolve(home, given);
-  if (isWithin(home, wanted)) return wanted;
-  if (isWithin(workspace, wanted)) return join(home, relative(workspace, wanted));
+function wantedPath(workspace: string, root: string, given: string): string {
+  const wanted = resolve(root, given);
+  if (isWithin(root, wanted)) return wanted;
+  if (isWithin(workspace, wanted)) return join(root, relative(workspace, wanted));
   throw invalid(`${shown(given)} is outside of the workspace. ${STAY}`);
 }
 
-async function nearest(wanted: string, home: string, given: string): Promise<Pick<FilePath, "there" | "missing">> {
+async function nearest(wanted: string, root: string, given: string): Promise<Pick<FilePath, "there" | "missing">> {
   const missing: string[] = [];
   for (let path = wanted; ; path = dirname(path)) {
     try {
       return { there: await realpath(path), missing };
     } catch (error) {
-      if (codeOf(error) !== "ENOENT" || path === home) throw fileError(shown(given), error);
+      if (codeOf(error) !== "ENOENT" || path === root) throw fileError(shown(given), error);
       // A dangling link exists although its target does not: writing would create the target anywhere.
       if (await isThere(path))
         throw invalid(`${shown(given)} is a link whose target does not exist. Nothing was done.`);
@@ -105,9 +105,9 @@ export interface HeldDirectory extends AsyncDisposable {
   at(name?: string): string;
 }
 
-/** `path` is a real path within `home`. */
-export async function holdDirectory(home: string, path: string): Promise<HeldDirectory> {
-  const name = shown(relative(home, path) || ".");
+/** `path` is a real path within `root`. */
+export async function holdDirectory(root: string, path: string): Promise<HeldDirectory> {
+  const name = shown(relative(root, path) || ".");
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW).catch(
     (error: unknown) => {
       throw fileError(name, error);
@@ -115,7 +115,7 @@ export async function holdDirectory(home: string, path: string): Promise<HeldDir
   );
   try {
     const way = await wayThrough(handle, path);
-    if (way === undefined || !isWithin(home, path)) {
+    if (way === undefined || !isWithin(root, path)) {
       throw new ControlError("conflict", `${name} was replaced while it was opened. Nothing was done.`);
     }
     return {
@@ -144,13 +144,13 @@ export async function openFile(place: FilePath): Promise<FileHandle> {
   if (place.path === place.root) throw invalid(`${name} is a directory. Use list_files.`);
   await using held = await holdDirectory(place.root, dirname(place.path));
   const path = held.at(basename(place.path));
-  const trouble = (error: unknown): never => {
+  const fail = (error: unknown): never => {
     throw fileError(name, error);
   };
   // Checked before opening too: opening some devices has side effects.
-  checkOrdinary(name, await lstat(path).catch(trouble));
+  checkOrdinary(name, await lstat(path).catch(fail));
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
-  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(trouble);
+  const handle = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).catch(fail);
   try {
     checkOrdinary(name, await handle.stat());
     return handle;
@@ -172,17 +172,17 @@ export function checkOrdinary(name: string, kind: Kind): void {
 }
 
 /** The error for a missing file, with a similar name if there is one. */
-export async function notThere({ root: home, there, name, missing }: FilePath): Promise<ControlError> {
+export async function notThere({ root, there, name, missing }: FilePath): Promise<ControlError> {
   const [first = ""] = missing;
-  const meant = suggest(first, await someNames(home, there));
+  const meant = suggest(first, await someNames(root, there));
   const advice = meant === undefined ? "Look with list_files." : `Did you mean ${shown(meant)}?`;
   return new ControlError("not_found", `There is no ${shown(name)} in the workspace. ${advice}`);
 }
 
-async function someNames(home: string, directory: string): Promise<readonly string[]> {
+async function someNames(root: string, directory: string): Promise<readonly string[]> {
   const names: string[] = [];
   try {
-    await using held = await holdDirectory(home, directory);
+    await using held = await holdDirectory(root, directory);
     for await (const { name } of await opendir(held.at())) {
       names.push(name);
       if (names.length >= SUGGESTED_FROM_MAX) break;

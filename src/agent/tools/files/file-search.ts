@@ -5,13 +5,18 @@
 import { lstat } from "node:fs/promises";
 import { listed } from "./file-errors.ts";
 import { globMatcher } from "./file-glob.ts";
-import { SEARCH_FILE_BYTES_MAX, SEARCH_FILES_AT_ONCE, SEARCH_LINE_CHARS, SEARCH_LINES_TOLD } from "./file-limits.ts";
+import {
+  SEARCH_FILE_BYTES_MAX,
+  SEARCH_FILES_AT_ONCE,
+  SEARCH_LINE_CHARS,
+  SEARCH_RESULT_LINES_MAX,
+} from "./file-limits.ts";
 import { isBinary } from "./file-lines.ts";
 import { type FilePath, locate, openFile, type Workspace } from "./file-path.ts";
 import { type LeftOut, nothingLeftOut, walk } from "./file-walk.ts";
 
 /** Plain data, because it is passed to a worker thread. */
-export interface SearchErrand {
+export interface SearchRequest {
   readonly ground: Workspace;
   readonly query: string;
   readonly kind: "text" | "expression";
@@ -35,9 +40,9 @@ interface Tally {
 }
 
 /** Returns the report for the model. Reports partial results as they are found. */
-export async function searchFiles(errand: SearchErrand, { signal, partial }: SearchCall): Promise<string> {
-  const place = await locate(errand.ground, errand.path);
-  const fits = tester(errand);
+export async function searchFiles(request: SearchRequest, { signal, partial }: SearchCall): Promise<string> {
+  const place = await locate(request.ground, request.path);
+  const fits = tester(request);
   const tally: Tally = { lines: [], left: nothingLeftOut(), searched: 0, large: 0, full: false };
   let batch: FilePath[] = [];
   const searchBatch = async (): Promise<void> => {
@@ -50,7 +55,7 @@ export async function searchFiles(errand: SearchErrand, { signal, partial }: Sea
     }
     batch = [];
   };
-  for await (const file of filesOf(place, errand, tally.left, signal)) {
+  for await (const file of filesOf(place, request, tally.left, signal)) {
     batch.push(file);
     if (batch.length >= SEARCH_FILES_AT_ONCE) await searchBatch();
     if (tally.full) break;
@@ -59,7 +64,7 @@ export async function searchFiles(errand: SearchErrand, { signal, partial }: Sea
   return report(tally);
 }
 
-function tester({ query, kind, ignoreCase }: SearchErrand): (line: string) => boolean {
+function tester({ query, kind, ignoreCase }: SearchRequest): (line: string) => boolean {
   if (kind === "expression") {
     const expression = new RegExp(query, ignoreCase ? "i" : "");
     return (line) => expression.test(line);
@@ -71,7 +76,7 @@ function tester({ query, kind, ignoreCase }: SearchErrand): (line: string) => bo
 
 async function* filesOf(
   place: FilePath,
-  { pattern }: SearchErrand,
+  { pattern }: SearchRequest,
   left: LeftOut,
   signal: AbortSignal,
 ): AsyncGenerator<FilePath> {
@@ -93,7 +98,7 @@ function searchOne(name: string, text: string | undefined, fits: (line: string) 
   for (const [index, given] of text.split("\n").entries()) {
     const line = given.endsWith("\r") ? given.slice(0, -1) : given;
     if (!fits(line)) continue;
-    if (tally.lines.length >= SEARCH_LINES_TOLD) {
+    if (tally.lines.length >= SEARCH_RESULT_LINES_MAX) {
       tally.full = true;
       return;
     }

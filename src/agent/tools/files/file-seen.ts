@@ -28,7 +28,7 @@ export class SeenFiles {
   }
 
   /** Runs `write` under the file's lock. */
-  async alone<T>(path: string, write: () => Promise<T>): Promise<T> {
+  async exclusively<T>(path: string, write: () => Promise<T>): Promise<T> {
     const before = this.#writers.get(path);
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     this.#writers.set(path, over);

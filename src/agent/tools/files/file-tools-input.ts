@@ -1,7 +1,7 @@
 // The inputs of the file tools.
 
 import { flag, inputOf, text, whole, words } from "../tool-fields.ts";
-import { FILE_LINES_TOLD, GLOB_CHARS_MAX, PATH_CHARS_MAX, SEARCH_CHARS_MAX } from "./file-limits.ts";
+import { FILE_RESULT_LINES_MAX, GLOB_CHARS_MAX, PATH_CHARS_MAX, SEARCH_CHARS_MAX } from "./file-limits.ts";
 
 export interface ReadFileInput {
   readonly path: string;
@@ -45,7 +45,7 @@ export const READ_FILE_INPUT = inputOf<ReadFileInput>(
   {
     path: FILE,
     fromLine: whole("The first line to read. Default 1.", 1),
-    toLine: whole(`The last one. Default: as many as there is room for, at most ${FILE_LINES_TOLD}.`, 1),
+    toLine: whole(`The last one. Default: as many as there is room for, at most ${FILE_RESULT_LINES_MAX}.`, 1),
   },
   ["path"],
 );

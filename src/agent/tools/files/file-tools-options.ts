@@ -4,7 +4,7 @@ import { messageOf } from "../../../core/errors.ts";
 import type { Approval, LiveCall } from "../../../ports/agent.ts";
 import type { AskFirst } from "../processes/process-tools-options.ts";
 import { invalid } from "./file-errors.ts";
-import { FILE_BYTES_TOLD, FILE_BYTES_TOLD_MAX, FILE_BYTES_TOLD_MIN } from "./file-limits.ts";
+import { FILE_RESULT_BYTES, FILE_RESULT_BYTES_MAX, FILE_RESULT_BYTES_MIN } from "./file-limits.ts";
 import type { Workspace } from "./file-path.ts";
 import { SeenFiles } from "./file-seen.ts";
 import type {
@@ -60,7 +60,7 @@ const NAMES: ReadonlySet<string> = new Set<FileToolName>([
 ]);
 
 export function checkFileOptions(options: FileToolsOptions): FileToolsContext {
-  const { workspace = ".", hidden = [], bytesMax = FILE_BYTES_TOLD } = options;
+  const { workspace = ".", hidden = [], bytesMax = FILE_RESULT_BYTES } = options;
   // A misspelled approval would otherwise never be requested.
   rejectUnknown(options, OPTIONS, "fileTools()");
   rejectUnknown(options.approval ?? {}, NAMES, "`approval` of fileTools()");
@@ -68,9 +68,9 @@ export function checkFileOptions(options: FileToolsOptions): FileToolsContext {
   if (!Array.isArray(hidden) || hidden.some((one) => typeof one !== "string" || one === "")) {
     throw invalid("`hidden` of fileTools() must be a list of paths.");
   }
-  if (!Number.isSafeInteger(bytesMax) || bytesMax < FILE_BYTES_TOLD_MIN || bytesMax > FILE_BYTES_TOLD_MAX) {
+  if (!Number.isSafeInteger(bytesMax) || bytesMax < FILE_RESULT_BYTES_MIN || bytesMax > FILE_RESULT_BYTES_MAX) {
     throw invalid(
-      `\`bytesMax\` of fileTools() must be a whole number from ${FILE_BYTES_TOLD_MIN} to ${FILE_BYTES_TOLD_MAX}.`,
+      `\`bytesMax\` of fileTools() must be a whole number from ${FILE_RESULT_BYTES_MIN} to ${FILE_RESULT_BYTES_MAX}.`,
     );
   }
   const home = resolve(workspace);

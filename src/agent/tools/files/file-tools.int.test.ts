@@ -27,7 +27,7 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
 import { type ManualClock, manualClock } from "../../../testing/manual-clock.ts";
 import { UNTRUSTED_STOP_MS } from "../untrusted.ts";
-import { FILE_EDIT_BYTES_MAX, FILE_SCAN_BYTES_MAX, LIST_ENTRIES_TOLD, SEARCH_MS } from "./file-limits.ts";
+import { FILE_EDIT_BYTES_MAX, FILE_SCAN_BYTES_MAX, LIST_RESULT_ENTRIES_MAX, SEARCH_MS } from "./file-limits.ts";
 import { holdDirectory, locate, openFile } from "./file-path.ts";
 import { fileTools } from "./file-tools.ts";
 import type { FileToolName, FileToolsOptions } from "./file-tools-options.ts";
@@ -292,9 +292,9 @@ describe("list_files", () => {
   });
 
   test("says how many more there are", async () => {
-    for (let index = 0; index < LIST_ENTRIES_TOLD + 3; index += 1) put(`many/${index}`, "");
+    for (let index = 0; index < LIST_RESULT_ENTRIES_MAX + 3; index += 1) put(`many/${index}`, "");
     const told = await tools()("list_files", { path: "many" });
-    expect(told).toContain(`${LIST_ENTRIES_TOLD + 3} in all`);
+    expect(told).toContain(`${LIST_RESULT_ENTRIES_MAX + 3} in all`);
     expect(told).toContain("… and 3 more");
   });
 });

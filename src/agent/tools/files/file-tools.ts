@@ -14,10 +14,10 @@ import { untrusted } from "../untrusted.ts";
 import { editFile, writeFile } from "./file-edit.ts";
 import { invalid, listed, shown } from "./file-errors.ts";
 import { globMatcher } from "./file-glob.ts";
-import { LIST_ENTRIES_TOLD, SEARCH_MS } from "./file-limits.ts";
+import { LIST_RESULT_ENTRIES_MAX, SEARCH_MS } from "./file-limits.ts";
 import { type LinesRead, readLines } from "./file-lines.ts";
 import { locate, notThere, openFile } from "./file-path.ts";
-import { leftOutReport, type SearchErrand, searchFiles } from "./file-search.ts";
+import { leftOutReport, type SearchRequest, searchFiles } from "./file-search.ts";
 import {
   EDIT_FILE_INPUT,
   LIST_FILES_INPUT,
@@ -138,7 +138,7 @@ async function list(
   let more = 0;
   for await (const entry of walk(place, { depth: fits === undefined ? "one" : "all", signal }, left)) {
     if (fits !== undefined && (entry.kind === "directory" || !fits(entry.name))) continue;
-    if (found.length < LIST_ENTRIES_TOLD) found.push(entryLine(entry));
+    if (found.length < LIST_RESULT_ENTRIES_MAX) found.push(entryLine(entry));
     else more += 1;
   }
   const where = `${listed(place.name)}${pattern === undefined ? "" : `, ${listed(pattern)}`}`;
@@ -157,7 +157,7 @@ const MARKS: Readonly<Record<WalkEntry["kind"], string>> = {
 const entryLine = ({ name, kind }: WalkEntry): string => `${listed(name)}${MARKS[kind]}`;
 
 /** Runs the search in a worker thread, which can be terminated: a regular expression may never finish. */
-const searchApart: ReturnType<typeof untrusted> = (...given) =>
+const searchInThread: ReturnType<typeof untrusted> = (...given) =>
   untrusted({ module: workerFile("file-search", import.meta.url), name: "searchFiles" })(...given);
 
 async function search(context: FileToolsContext, input: SearchFilesInput, call: LiveCall): Promise<unknown> {
@@ -166,7 +166,7 @@ async function search(context: FileToolsContext, input: SearchFilesInput, call: 
   else if (query.includes("\n")) throw invalid("A search is within lines: `query` has no line break.");
   const kind = regex ? "expression" : "text";
   const ground = groundOf(context, call);
-  const errand: SearchErrand = { ground, query, kind, ignoreCase, path, pattern };
+  const request: SearchRequest = { ground, query, kind, ignoreCase, path, pattern };
   // Resolved in this thread too, so that an error keeps its code.
   const place = await locate(ground, path);
   if (place.missing.length > 0) throw await notThere(place);
@@ -180,8 +180,8 @@ async function search(context: FileToolsContext, input: SearchFilesInput, call: 
   };
   try {
     return await (regex
-      ? searchApart(errand, bounded(call, signal, partial))
-      : searchFiles(errand, { signal, partial }));
+      ? searchInThread(request, bounded(call, signal, partial))
+      : searchFiles(request, { signal, partial }));
   } catch (error) {
     if (!limit.signal.aborted || call.signal.aborted) throw error;
     const advice = regex ? "Use a simpler expression, a plain text, or a smaller place." : "Search a smaller place.";

@@ -1,6 +1,6 @@
 // The inputs of the process tools, as JSON Schema and hand-written checks: this folder does not load a schema library.
 import type { CommandLine, Stream } from "../../../ports/spawner.ts";
-import { COMMAND_CHARS_MAX, OUTPUT_BYTES_TOLD_MAX, PROCESS_WAIT_MS, PROCESS_WAIT_MS_MAX } from "../../limits.ts";
+import { COMMAND_CHARS_MAX, OUTPUT_RESULT_BYTES_MAX, PROCESS_WAIT_MS, PROCESS_WAIT_MS_MAX } from "../../limits.ts";
 import { type Field, inputOf } from "../tool-fields.ts";
 
 export interface StartInput {
@@ -100,7 +100,7 @@ export const READ_INPUT = inputOf<ReadInput>(
       Number.MAX_SAFE_INTEGER,
     ),
     stream: STREAM,
-    bytesMax: whole("How much at most.", 1, OUTPUT_BYTES_TOLD_MAX),
+    bytesMax: whole("How much at most.", 1, OUTPUT_RESULT_BYTES_MAX),
   },
   ["processId"],
 );

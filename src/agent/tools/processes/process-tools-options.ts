@@ -3,7 +3,12 @@ import { ControlError, messageOf } from "../../../core/errors.ts";
 import type { Feedback } from "../../../core/model/event.ts";
 import type { Approval } from "../../../ports/agent.ts";
 import type { ProcessOptions } from "../../../ports/spawner.ts";
-import { BACKGROUND_AFTER_MS, OUTPUT_BYTES_TOLD, OUTPUT_BYTES_TOLD_MAX, OUTPUT_BYTES_TOLD_MIN } from "../../limits.ts";
+import {
+  BACKGROUND_AFTER_MS,
+  OUTPUT_RESULT_BYTES,
+  OUTPUT_RESULT_BYTES_MAX,
+  OUTPUT_RESULT_BYTES_MIN,
+} from "../../limits.ts";
 import type { Awaitable } from "../tool-schema.ts";
 import type { ReadInput, ShellInput, StartInput, StopInput, WaitInput } from "./process-tools-input.ts";
 
@@ -60,12 +65,12 @@ export function checkOptions(options: ProcessToolsOptions): ProcessToolsContext 
   rejectUnknown(options.approval ?? {}, NAMES, "`approval` of processTools()");
   wholeNumber("timeoutMs", timeoutMs, 1);
   wholeNumber("backgroundAfterMs", backgroundAfterMs, 1);
-  wholeNumber("outputBytesMax", outputBytesMax, OUTPUT_BYTES_TOLD_MIN);
+  wholeNumber("outputBytesMax", outputBytesMax, OUTPUT_RESULT_BYTES_MIN);
   if (!FEEDBACKS.includes(feedback)) throw invalid(`\`feedback\` must be one of ${FEEDBACKS.join(", ")}.`);
   return {
     ...{ timeoutMs, feedback },
     backgroundAfterMs: backgroundAfterMs ?? BACKGROUND_AFTER_MS,
-    bytesMax: Math.min(outputBytesMax ?? OUTPUT_BYTES_TOLD, OUTPUT_BYTES_TOLD_MAX),
+    bytesMax: Math.min(outputBytesMax ?? OUTPUT_RESULT_BYTES, OUTPUT_RESULT_BYTES_MAX),
     given: options.process ?? {},
   };
 }

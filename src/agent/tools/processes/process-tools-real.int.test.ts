@@ -53,7 +53,7 @@ const isOf = <T extends Recorded["type"]>(
 ): event is Extract<Recorded, { type: T }> => event.type === type;
 
 /** All results and notes in a request. */
-function heard(prompt: LanguageModelV4Prompt | undefined): string {
+function textsOf(prompt: LanguageModelV4Prompt | undefined): string {
   const parts = (prompt ?? []).flatMap((message): readonly { readonly type: string }[] =>
     message.role === "tool" || message.role === "user" ? message.content : [],
   );
@@ -76,7 +76,7 @@ test("shell: the result has the exit code and the output of both streams", async
     say("It failed."),
   ]);
   expect(await session.prompt("try it").text()).toBe("It failed.");
-  const told = heard(model.requests[1]?.options.prompt);
+  const told = textsOf(model.requests[1]?.options.prompt);
   expect(told).toMatch(/Ended with exit code 3 after [\d.]+ m?s\.\nOutput, 8 bytes:\n(out\nerr|err\nout)\n/);
 });
 
@@ -113,7 +113,7 @@ test("G19: shell stopped by one cancel: its tree is gone, and its output so far 
   expect(receipt).toMatchObject({ ended: { outcome: { kind: "cancelled" } } });
   expect(await session.processes.list()).toEqual([]);
   expect(await run.outcome).toEqual({ kind: "completed" });
-  const told = heard(model.requests[1]?.options.prompt);
+  const told = textsOf(model.requests[1]?.options.prompt);
   expect(told).toContain("STOPPED by alice: enough. It did not fail, and it was not completed.");
   expect(told).toContain("What there was of its output:\nOutput, 5 bytes:\nhalf\n");
   const end = await handle.wait();
@@ -129,12 +129,12 @@ test("G22: a long command continues in the background, and wakes the model once 
   );
   await (await session.processes.start("mkfifo go.fifo", { feedback: "silent" })).wait();
   expect(await session.prompt("build").text()).toBe("It is running.");
-  expect(heard(model.requests[1]?.options.prompt)).toMatch(/continues in the background as proc_\S+\.2\./);
+  expect(textsOf(model.requests[1]?.options.prompt)).toMatch(/continues in the background as proc_\S+\.2\./);
   // There is no prompt: the end of the process starts the next run.
   await (await session.processes.start("echo go > go.fifo", { feedback: "silent" })).wait();
   await expect.poll(() => model.requests.length).toBe(3);
   await expect.poll(async () => (await session.explain()).live).toBeUndefined();
-  const told = heard(model.requests[2]?.options.prompt);
+  const told = textsOf(model.requests[2]?.options.prompt);
   expect(told).toContain("ended by itself with exit code 0");
   expect(told.match(/ended by itself/g)?.length).toBe(1);
   expect(verifyAtRest(await logOf(session))).toEqual([]);
@@ -150,7 +150,7 @@ test("start, read and stop report the output, and the stop verifies that nothing
   ]);
   const session = await belay.createSession({ id: "ses_fixed" });
   expect(await session.prompt("serve").text()).toBe("done");
-  const [, started, read, stopped] = model.requests.map(({ options }) => heard(options.prompt.slice(-1)));
+  const [, started, read, stopped] = model.requests.map(({ options }) => textsOf(options.prompt.slice(-1)));
   expect(started).toMatch(/proc_fixed\.1 runs in the background \(pid \d+, held by tier \w+\)/);
   expect(started).toContain("up");
   expect(read).toContain("Bytes 0 to 3 of 3, stdout and stderr together. More may come, from offset 3 on.");
@@ -164,7 +164,7 @@ test("a missing program and a missing directory are reported as such", async () 
     say("I see."),
   ]);
   expect(await session.prompt("go").text()).toBe("I see.");
-  const told = heard(model.requests[1]?.options.prompt);
+  const told = textsOf(model.requests[1]?.options.prompt);
   expect(told).toContain("no-such-program");
   expect(told).toContain("no-such-place");
   expect(told).not.toContain("    at ");

@@ -3,9 +3,9 @@ import { type CancelReason, type Outcome, who } from "../../../core/model/cancel
 import type { Feedback } from "../../../core/model/event.ts";
 import type { ProcessId } from "../../../core/model/ids.ts";
 import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../../../ports/spawner.ts";
-import { PROCESSES_TOLD } from "../../limits.ts";
+import { PROCESSES_LISTED_MAX } from "../../limits.ts";
 
-/** Reports how the process ended, with its output. `said` is the text of `saidBy`. */
+/** Reports how the process ended, with its output. `said` is an `outputReport`. */
 export function endReport(result: ProcessResult, said: string): string {
   return [`${ending(result)}${duration(result.durationMs)}.`, ...left(result), said].join("\n");
 }
@@ -38,22 +38,26 @@ function left({ escaped }: ProcessResult): readonly string[] {
 }
 
 /** Reports that the process was moved to the background, and what comes next. */
-export function movedReport(id: ProcessId, waitedMs: number, to: Telling, said: string): string {
+export function movedReport(id: ProcessId, waitedMs: number, to: FeedbackOptions, said: string): string {
   return `It is still running after ${time(waitedMs)}, and continues in the background as ${id}.\n${next(to)}\n${said}`;
 }
 
-export function startReport({ id, pid, tier }: Pick<ProcessInfo, "id" | "pid" | "tier">, to: Telling, said: string) {
+export function startReport(
+  { id, pid, tier }: Pick<ProcessInfo, "id" | "pid" | "tier">,
+  to: FeedbackOptions,
+  said: string,
+) {
   const where = pid === undefined ? "" : ` (pid ${pid}, held by tier ${tier ?? "unknown"})`;
   return `${id} runs in the background${where}.\n${next(to)}\n${said}`;
 }
 
-export interface Telling {
+export interface FeedbackOptions {
   readonly feedback: Feedback;
   readonly timeoutMs?: number | undefined;
 }
 
 /** Says how the model will learn about the end of the process. */
-function next({ feedback, timeoutMs }: Telling): string {
+function next({ feedback, timeoutMs }: FeedbackOptions): string {
   const told = feedback === "silent" ? "" : ", and you are notified of that too";
   const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${told}.`;
   return `${NEXT[feedback]}${limit} Meanwhile: read_output, wait_process, stop_process.`;
@@ -82,7 +86,7 @@ export function stopReport(result: ProcessResult | undefined, id: ProcessId, wai
 const isGone = ({ kind }: Outcome): boolean => kind === "cancelled" || kind === "completed";
 
 /** The beginning and the end of its output, at most `bytesMax`, and how to read the rest. */
-export async function saidBy(output: OutputFile | undefined, id: ProcessId, bytesMax: number): Promise<string> {
+export async function outputReport(output: OutputFile | undefined, id: ProcessId, bytesMax: number): Promise<string> {
   if (output === undefined) return "Nothing is kept of its output.";
   const total = output.counts.bytes.all;
   if (total === 0) return "It has written nothing.";
@@ -119,7 +123,7 @@ function more({ to, end }: OutputPage, total: number, isLive: boolean): string {
 /** Lists the running processes, for a model that named an unknown one. */
 export function listReport(live: readonly ProcessInfo[]): string {
   if (live.length === 0) return "No process is running in this session.";
-  const some = live.slice(0, PROCESSES_TOLD).map(({ id, title }) => `- ${id}: ${title}`);
+  const some = live.slice(0, PROCESSES_LISTED_MAX).map(({ id, title }) => `- ${id}: ${title}`);
   const rest = live.length - some.length;
   return ["Running in this session:", ...some, ...(rest > 0 ? [`- and ${rest} more`] : [])].join("\n");
 }

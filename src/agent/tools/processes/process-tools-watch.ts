@@ -7,7 +7,7 @@
 import type { LiveCall } from "../../../ports/agent.ts";
 import type { ProcessHandle } from "../../../ports/spawner.ts";
 import { COMMAND_NOTE_CHARS, COMMAND_NOTE_FIRST_MS, COMMAND_NOTE_LAST_MS } from "../../limits.ts";
-import { saidBy } from "./process-tools-report.ts";
+import { outputReport } from "./process-tools-report.ts";
 
 export interface WatchOptions {
   /** Undefined until the process is recorded and has an id. */
@@ -33,9 +33,9 @@ export function watch(call: LiveCall, { find, bytesMax }: WatchOptions): Watchin
     found ??= await find();
     const output = await found?.output();
     if (found === undefined || output === undefined) return;
-    const said = await saidBy(output, found.id, bytesMax);
+    const report = await outputReport(output, found.id, bytesMax);
     if (over) return;
-    call.partial(said);
+    call.partial(report);
     const { counts } = output;
     const { head, tail } = output.excerpt({ bytesMax: 2 * COMMAND_NOTE_CHARS, plain: true });
     // Only the end, if it does not all fit: the beginning would read as if nothing were missing in between.

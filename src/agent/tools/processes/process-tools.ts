@@ -6,7 +6,7 @@
 import { ControlError } from "../../../core/errors.ts";
 import type { LiveCall } from "../../../ports/agent.ts";
 import type { ProcessHandle, ProcessResult } from "../../../ports/spawner.ts";
-import { OUTPUT_BYTES_TOLD_MAX, PROCESS_STOP_WAIT_MS, PROCESS_WAIT_MS, START_WATCH_MS } from "../../limits.ts";
+import { OUTPUT_RESULT_BYTES_MAX, PROCESS_STOP_WAIT_MS, PROCESS_WAIT_MS, START_WATCH_MS } from "../../limits.ts";
 import { type Tool, tool } from "../tool.ts";
 import {
   READ_INPUT,
@@ -31,8 +31,8 @@ import {
   endReport,
   listReport,
   movedReport,
+  outputReport,
   pageReport,
-  saidBy,
   startReport,
   stopReport,
   waitReport,
@@ -102,9 +102,9 @@ async function run(context: ProcessToolsContext, input: ShellInput, call: LiveCa
   try {
     const options = { ...given, ...placeOf(input), ...limitOf(timeoutMs), backgroundAfterMs, feedback };
     const ran = await call.processes.run(input.command, options);
-    if (ran.kind === "ended") return endReport(ran, await saidOf(context, ran, call));
-    const said = await saidBy(await ran.process.output(), ran.process.id, bytesMax);
-    return movedReport(ran.process.id, backgroundAfterMs, { feedback, timeoutMs }, said);
+    if (ran.kind === "ended") return endReport(ran, await finalOutput(context, ran, call));
+    const output = await outputReport(await ran.process.output(), ran.process.id, bytesMax);
+    return movedReport(ran.process.id, backgroundAfterMs, { feedback, timeoutMs }, output);
   } catch (error) {
     // Programs may write more output when they are stopped.
     if (call.signal.aborted) await watching.look();
@@ -128,9 +128,9 @@ async function start(context: ProcessToolsContext, input: StartInput, call: Live
     call.partial(`${handle.id} was started, and runs in the background.`);
     // A wrong command usually fails at once, and is reported at once.
     const ended = await handle.wait({ limitMs: START_WATCH_MS, signal: call.signal });
-    if (ended !== undefined) return endReport(ended, await saidOf(context, ended, call));
-    const said = await saidBy(await handle.output(), handle.id, bytesMax);
-    return startReport(handle.info ?? { id: handle.id }, { feedback, timeoutMs }, said);
+    if (ended !== undefined) return endReport(ended, await finalOutput(context, ended, call));
+    const output = await outputReport(await handle.output(), handle.id, bytesMax);
+    return startReport(handle.info ?? { id: handle.id }, { feedback, timeoutMs }, output);
   } catch (error) {
     throw await advised(call, error);
   }
@@ -141,7 +141,7 @@ async function read(context: ProcessToolsContext, input: ReadInput, call: LiveCa
   const output = await handle.output();
   if (output === undefined) return `Nothing is kept of the output of ${handle.id}.`;
   const { stream = "all" } = input;
-  const bytesMax = Math.min(input.bytesMax ?? context.bytesMax, OUTPUT_BYTES_TOLD_MAX);
+  const bytesMax = Math.min(input.bytesMax ?? context.bytesMax, OUTPUT_RESULT_BYTES_MAX);
   const offset = input.offset ?? Math.max(0, output.counts.bytes[stream] - bytesMax);
   const isLive = handle.info !== undefined;
   return pageReport(handle.id, await output.read({ stream, offset, bytesMax, plain: true }), output, isLive);
@@ -153,8 +153,8 @@ async function wait(context: ProcessToolsContext, input: WaitInput, call: LiveCa
   const watching = watch(call, { find: async () => handle, bytesMax: context.bytesMax });
   try {
     const ended = await handle.wait({ limitMs, signal: call.signal });
-    if (ended !== undefined) return endReport(ended, await saidOf(context, ended, call));
-    return waitReport(handle.id, limitMs, await saidBy(await handle.output(), handle.id, context.bytesMax));
+    if (ended !== undefined) return endReport(ended, await finalOutput(context, ended, call));
+    return waitReport(handle.id, limitMs, await outputReport(await handle.output(), handle.id, context.bytesMax));
   } catch (error) {
     if (call.signal.aborted) await watching.look();
     throw error;
@@ -167,18 +167,18 @@ async function stop(context: ProcessToolsContext, { processId, reason }: StopInp
   const handle = await find(call, processId);
   await handle.cancel({ kind: "user", by: "the agent", ...(reason === undefined ? {} : { note: reason }) });
   const ended = await handle.wait({ limitMs: PROCESS_STOP_WAIT_MS, signal: call.signal });
-  const said = await saidBy(await handle.output(), handle.id, context.bytesMax);
-  return stopReport(ended, handle.id, PROCESS_STOP_WAIT_MS, said);
+  const output = await outputReport(await handle.output(), handle.id, context.bytesMax);
+  return stopReport(ended, handle.id, PROCESS_STOP_WAIT_MS, output);
 }
 
 /** The output of a process that has ended: from its files or, if these are gone, the end that the log has kept. */
-async function saidOf(
+async function finalOutput(
   { bytesMax }: ProcessToolsContext,
   { processId, output }: ProcessResult,
   call: LiveCall,
 ): Promise<string> {
   const file = await (await call.processes.get(processId)).output();
-  if (file !== undefined || output === undefined || output.tail === "") return saidBy(file, processId, bytesMax);
+  if (file !== undefined || output === undefined || output.tail === "") return outputReport(file, processId, bytesMax);
   return `Only the end of its output is kept, of ${output.bytes} bytes:\n${output.tail}`;
 }
 

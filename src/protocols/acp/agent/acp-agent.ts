@@ -76,9 +76,9 @@ export function acpAgent(options: AcpAgentOptions): AcpAgent {
 }
 
 function startConnection(options: AcpAgentOptions, stream: Stream, atEnd: ConnectOptions["atEnd"]): AcpConnection {
-  const { control, clock, client: guest = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
+  const { control, clock, client = LOCAL_USER, directory = "/", audit, notice = () => {} } = options;
   const { version: named, onSession, behind } = options;
-  const context = new AcpSessions({ control, clock, guest, directory, audit, notice, onSession, behind });
+  const context = new AcpSessions({ control, clock, client, directory, audit, notice, onSession, behind });
   const router = agentProtocolRouter().withV1(v1App(context, named)).withV2(v2App(context, named));
   const ordered = inOrder(stream, async () => {
     await atEnd?.(here).catch((error: unknown) => notice(`Ending a connection failed: ${String(error)}`));

@@ -31,7 +31,7 @@ import { PROMPTS_OPEN_MAX, SESSIONS_MAX } from "./limits.ts";
 import { type ModeChoice, modalOf } from "./mode-choice.ts";
 import { type OwnPrompt, tooManyPrompts } from "./own-prompt.ts";
 import type { Peer } from "./peer.ts";
-import { ASIDE } from "./permission-options.ts";
+import { NO_RUN } from "./permission-options.ts";
 import { realPath } from "./real-path.ts";
 import { invalidParams, unknownSession } from "./rpc-error.ts";
 import { type ListOptions, type ListPage, listSessions } from "./session-list.ts";
@@ -39,7 +39,7 @@ import { type ListOptions, type ListPage, listSessions } from "./session-list.ts
 export interface AcpSessionsOptions {
   readonly control: BelayControl;
   readonly clock: Clock;
-  readonly guest: AcpClientInfo;
+  readonly client: AcpClientInfo;
   readonly directory: string;
   readonly audit: Audit | undefined;
   readonly notice: (text: string) => void;
@@ -81,13 +81,13 @@ export class AcpSessions {
   constructor(options: AcpSessionsOptions) {
     this.#options = options;
     this.#records = new AuditRecords(options);
-    const { behind, guest } = options;
-    const parts = { guest, records: this.#records, isOpen: (id: SessionId) => this.#sessions.has(id) };
+    const { behind, client } = options;
+    const parts = { client, records: this.#records, isOpen: (id: SessionId) => this.#sessions.has(id) };
     this.agent = behind === undefined ? undefined : new AgentSettings({ behind, ...parts });
   }
 
-  get guest(): AcpClientInfo {
-    return this.#options.guest;
+  get client(): AcpClientInfo {
+    return this.#options.client;
   }
 
   /** Reports a problem that no answer can carry. */
@@ -100,39 +100,39 @@ export class AcpSessions {
     return [...this.#sessions.values(), ...this.#leaving].flatMap((attached) => attached.prompts);
   }
 
-  speak(peer: Peer): void {
+  usePeer(peer: Peer): void {
     this.#peer ??= peer;
   }
 
-  async create(brought: ClientResources): Promise<SessionId> {
+  async create(resources: ClientResources): Promise<SessionId> {
     return this.#records.noted("create", undefined, async () => {
-      allow(this.guest, "prompt");
-      this.#room();
-      const { tenant } = this.guest;
+      allow(this.client, "prompt");
+      this.#checkLimit();
+      const { tenant } = this.client;
       const within = tenant === undefined ? {} : { tenant };
-      const session = await this.#options.control.createSession({ cwd: brought.cwd, ...within });
-      this.#options.onSession?.({ ...brought, sessionId: session.id });
-      const attached = this.#attached(session, brought.cwd);
+      const session = await this.#options.control.createSession({ cwd: resources.cwd, ...within });
+      this.#options.onSession?.({ ...resources, sessionId: session.id });
+      const attached = this.#attached(session, resources.cwd);
       await attached.attach("new", 0, await modalOf(this.#options.control));
-      await this.#ignored(session.id, brought);
+      await this.#ignored(session.id, resources);
       return session.id;
     });
   }
 
   /** Opens an existing session. Requests that follow this one already find it open. */
-  async open(id: string, from: Exclude<From, "new">, brought: ClientResources): Promise<AttachedSession> {
-    allow(this.guest, "read");
-    const session = this.#options.control.session(sessionOf(this.guest, id));
-    if (!this.#sessions.has(session.id)) this.#room();
+  async open(id: string, from: Exclude<From, "new">, resources: ClientResources): Promise<AttachedSession> {
+    allow(this.client, "read");
+    const session = this.#options.control.session(sessionOf(this.client, id));
+    if (!this.#sessions.has(session.id)) this.#checkLimit();
     const before = this.#sessions.get(session.id);
-    const attached = before ?? this.#attached(session, brought.cwd);
+    const attached = before ?? this.#attached(session, resources.cwd);
     return this.#inTurn(session.id, async () => {
       try {
         const row = await openRow(session);
-        if (row.cwd !== undefined && row.cwd !== realPath(brought.cwd)) throw elsewhere(row.cwd);
-        this.#options.onSession?.({ ...brought, sessionId: session.id });
+        if (row.cwd !== undefined && row.cwd !== realPath(resources.cwd)) throw wrongDirectory(row.cwd);
+        this.#options.onSession?.({ ...resources, sessionId: session.id });
         await attached.attach(from, row.head, await modalOf(this.#options.control, session));
-        await this.#ignored(session.id, brought);
+        await this.#ignored(session.id, resources);
         return attached;
       } catch (error) {
         if (before === undefined) this.#release(attached);
@@ -142,18 +142,18 @@ export class AcpSessions {
   }
 
   async list(options: ListOptions): Promise<ListPage> {
-    const { control, guest, directory } = this.#options;
-    allow(guest, "read");
-    return listSessions(control, guest, directory, options);
+    const { control, client, directory } = this.#options;
+    allow(client, "read");
+    return listSessions(control, client, directory, options);
   }
 
   /** Registers a prompt synchronously. Throws if it is refused here; a refusal by Belay arrives with the answer. */
   prompt(id: string, prompt: Prompt, delivery: Delivery = "queue"): OwnPrompt {
     try {
-      allow(this.guest, "prompt");
+      allow(this.client, "prompt");
       // It stops the live run, even one of another client.
-      if (delivery === "interrupt") allow(this.guest, "cancel");
-      const attached = this.#sessions.get(sessionOf(this.guest, id));
+      if (delivery === "interrupt") allow(this.client, "cancel");
+      const attached = this.#sessions.get(sessionOf(this.client, id));
       if (attached === undefined) throw unknownSession(id);
       if (this.prompts.length >= PROMPTS_OPEN_MAX) throw tooManyPrompts();
       const own = attached.prompt(prompt, delivery);
@@ -172,8 +172,8 @@ export class AcpSessions {
   /** Stops everything accepted before; or, if a run is named, only this run. */
   async cancel(id: string, { run, background }: SessionStop): Promise<SessionReceipt | CancelReceipt> {
     return this.#records.noted("cancel", run ?? id, async () => {
-      allow(this.guest, "cancel");
-      const session = this.#options.control.session(sessionOf(this.guest, id));
+      allow(this.client, "cancel");
+      const session = this.#options.control.session(sessionOf(this.client, id));
       if (run === undefined) return session.cancel({ reason: this.#reason(), background });
       return this.#cancelRun(session.id, run);
     });
@@ -182,12 +182,12 @@ export class AcpSessions {
   /** Cancels a run by its id, even if another client started it. */
   async cancelRun(run: string, note?: string): Promise<CancelReceipt> {
     return this.#records.noted("cancel", run, async () => {
-      allow(this.guest, "cancel");
+      allow(this.client, "cancel");
       const own = this.#own(run);
       if (own !== undefined) return own.cancel({ reason: this.#reason(note) });
       const home = isRunId(run) ? await this.#options.control.findSession(run) : undefined;
       // A run of another tenant is reported as unknown, so that not even its session is disclosed.
-      if (home === undefined || !isOwn(this.guest, home)) return { kind: "unknown" };
+      if (home === undefined || !isOwn(this.client, home)) return { kind: "unknown" };
       return this.#cancelRun(home, run, note);
     });
   }
@@ -195,7 +195,7 @@ export class AcpSessions {
   /** Cancels a prompt of this connection in any phase. Never rejects, because no request awaits it. */
   async withdraw(own: OwnPrompt): Promise<void> {
     const work = async (): Promise<CancelReceipt> => {
-      allow(this.guest, "cancel");
+      allow(this.client, "cancel");
       return own.run.cancel({ reason: this.#reason() });
     };
     await this.#records.noted("cancel", own.runId, work).catch(() => {});
@@ -203,14 +203,14 @@ export class AcpSessions {
 
   /** Whether this is a known call that cannot be stopped alone. */
   isUnstoppable(id: string, call: string): boolean {
-    const attached = isCallId(call) ? this.#sessions.get(sessionOf(this.guest, id)) : undefined;
+    const attached = isCallId(call) ? this.#sessions.get(sessionOf(this.client, id)) : undefined;
     return attached !== undefined && isCallId(call) && attached.isUnstoppable(call);
   }
 
   async cancelCall({ sessionId, call, reason, remind, waitMs }: CallStopRequest): Promise<StoppedCall> {
     return this.#records.noted("cancel", call, async () => {
-      allow(this.guest, "cancel");
-      const session = this.#options.control.session(sessionOf(this.guest, sessionId));
+      allow(this.client, "cancel");
+      const session = this.#options.control.session(sessionOf(this.client, sessionId));
       const stop = { given: call, reason: this.#reason(reason), remind: remind ?? true, waitMs };
       return cancelCall(session, stop);
     });
@@ -218,8 +218,8 @@ export class AcpSessions {
 
   async cancelProcess(id: string, process: string): Promise<CancelReceipt> {
     return this.#records.noted("cancel", process, async () => {
-      allow(this.guest, "cancel");
-      const session = sessionOf(this.guest, id);
+      allow(this.client, "cancel");
+      const session = sessionOf(this.client, id);
       if (!isProcessOf(session, process)) return { kind: "unknown" };
       const receipt = await this.#options.control.cancel(process, { reason: this.#reason(), waitMs: 0 });
       return "runs" in receipt ? { kind: "unknown" } : receipt;
@@ -229,7 +229,7 @@ export class AcpSessions {
   /** Stops everything in the session and closes it on this connection. It can be loaded again. */
   async close(id: string): Promise<void> {
     await this.#records.noted("close", id, async () => {
-      const { attached } = this.#mine(id);
+      const { attached } = this.#openHere(id);
       this.#sessions.delete(attached.session.id); // @fault prompt-behind-a-close
       this.#leaving.add(attached);
       attached.leave();
@@ -237,7 +237,7 @@ export class AcpSessions {
       return this.#inTurn(attached.session.id, async () => {
         try {
           const receipt = await cancelled;
-          await this.#toldEnd(attached, receipt);
+          await this.#reportedEnd(attached, receipt);
           await endProcesses(attached.session);
           return receipt;
         } finally {
@@ -250,38 +250,38 @@ export class AcpSessions {
   /** Closes the session permanently: it accepts nothing more and is not listed. Its log is kept. */
   async remove(id: string): Promise<void> {
     await this.#records.noted("delete", id, async () => {
-      allow(this.guest, "cancel");
-      const session = this.#options.control.session(sessionOf(this.guest, id));
+      allow(this.client, "cancel");
+      const session = this.#options.control.session(sessionOf(this.client, id));
       await openRow(session);
       const receipt = await session.close({ reason: this.#reason("The client deleted the session") });
       const attached = this.#sessions.get(session.id);
       // A session that is being closed reports its end through that request.
       if (attached === undefined) await this.#turns.get(session.id);
-      else await this.#toldEnd(attached, receipt).finally(() => this.#release(attached));
+      else await this.#reportedEnd(attached, receipt).finally(() => this.#release(attached));
       return receipt;
     });
   }
 
   /** The mode of a session that is open here; undefined if its agent has no modes. */
   choice(id: string): ModeChoice | undefined {
-    return this.#sessions.get(sessionOf(this.guest, id))?.choice;
+    return this.#sessions.get(sessionOf(this.client, id))?.choice;
   }
 
   /** Sets the mode, which may approve in advance. Resolves after the change was sent to the client. */
   async setMode(id: string, mode: string): Promise<void> {
     await this.#records.noted("set-mode", id, async () => {
-      allow(this.guest, "approve");
-      const attached = this.#sessions.get(sessionOf(this.guest, id));
+      allow(this.client, "approve");
+      const attached = this.#sessions.get(sessionOf(this.client, id));
       if (attached === undefined) throw unknownSession(id);
-      const receipt = await attached.session.setMode(mode, { by: this.guest.name });
+      const receipt = await attached.session.setMode(mode, { by: this.client.name });
       if (receipt.kind === "changed") await attached.reached(receipt.seq);
       return receipt;
     });
   }
 
   async explain(id: string): Promise<Explanation> {
-    allow(this.guest, "read");
-    return this.#options.control.session(sessionOf(this.guest, id)).explain();
+    allow(this.client, "read");
+    return this.#options.control.session(sessionOf(this.client, id)).explain();
   }
 
   /** Releases all sessions when the client is gone. Its runs continue. */
@@ -306,15 +306,15 @@ export class AcpSessions {
     return "runs" in receipt ? { kind: "unknown" } : receipt;
   }
 
-  #mine(id: string): { readonly attached: AttachedSession } {
-    allow(this.guest, "cancel");
-    const attached = this.#sessions.get(sessionOf(this.guest, id));
+  #openHere(id: string): { readonly attached: AttachedSession } {
+    allow(this.client, "cancel");
+    const attached = this.#sessions.get(sessionOf(this.client, id));
     if (attached === undefined) throw unknownSession(id);
     return { attached };
   }
 
   /** Resolves when the client has received how everything in the receipt ended. */
-  async #toldEnd(attached: AttachedSession, receipt: SessionReceipt): Promise<void> {
+  async #reportedEnd(attached: AttachedSession, receipt: SessionReceipt): Promise<void> {
     const { control } = this.#options;
     await Promise.allSettled(receipt.runs.map(async ({ runId }) => (await control.run(runId)).outcome));
     await Promise.allSettled(attached.prompts.map((own) => own.ended));
@@ -323,16 +323,16 @@ export class AcpSessions {
   }
 
   #attached(session: SessionControl, cwd: string): AttachedSession {
-    const { control, clock, guest, notice, behind } = this.#options;
+    const { control, clock, client, notice, behind } = this.#options;
     if (this.#peer === undefined) throw invalidParams("The connection was not initialized.");
-    const answers = isAllowed(guest, "approve") ? "may" : "may not";
+    const answers = isAllowed(client, "approve") ? "may" : "may not";
     const attached = new AttachedSession({
       control,
       session,
       cwd,
       peer: this.#peer,
       clock,
-      by: guest.name,
+      by: client.name,
       answers,
       notice,
       behind,
@@ -364,11 +364,11 @@ export class AcpSessions {
   async #ignored(sessionId: SessionId, { mcpServers, cwd }: ClientResources): Promise<void> {
     if (mcpServers.length === 0 || this.#options.onSession !== undefined) return;
     const text = "This agent does not use MCP servers of the client: its tools come from its configuration.";
-    const telling = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;
-    await this.#peer?.tell({ sessionId, cwd }, telling, ASIDE);
+    const update = { type: "notice", title: `${mcpServers.length} MCP servers are ignored`, text } as const;
+    await this.#peer?.send({ sessionId, cwd }, update, NO_RUN);
   }
 
-  #room(): void {
+  #checkLimit(): void {
     if (this.#sessions.size < SESSIONS_MAX) return;
     throw new ControlError("overloaded", `${SESSIONS_MAX} sessions are open on this connection already.`, {
       hint: "Close some of them with session/close.",
@@ -376,7 +376,7 @@ export class AcpSessions {
   }
 
   #reason(note?: string): { readonly kind: "user"; readonly by: string; readonly note?: string } {
-    return { kind: "user", by: this.guest.name, ...(note === undefined ? {} : { note }) };
+    return { kind: "user", by: this.client.name, ...(note === undefined ? {} : { note }) };
   }
 }
 
@@ -394,5 +394,5 @@ async function openRow(session: SessionControl): Promise<SessionRow> {
 
 const isProcessOf = (session: SessionId, id: string): id is ProcessId => isProcessId(id) && homeOf(id) === session;
 
-const elsewhere = (cwd: string): Error =>
+const wrongDirectory = (cwd: string): Error =>
   invalidParams(`This session works in ${cwd}.`, "Send that directory as `cwd`, or make a new session.");

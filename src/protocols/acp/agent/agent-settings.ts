@@ -12,7 +12,7 @@ import { rpcError, unknownSession } from "./rpc-error.ts";
 
 export interface AgentSettingsParts {
   readonly behind: AgentBehind;
-  readonly guest: AcpClientInfo;
+  readonly client: AcpClientInfo;
   readonly records: AuditRecords;
   readonly isOpen: (session: SessionId) => boolean;
 }
@@ -28,7 +28,7 @@ export class AgentSettings {
 
   /** Undefined if the agent has none, or has not run yet. */
   menus(id: string): { readonly [key: string]: Json } | undefined {
-    return this.#parts.behind.menus(sessionOf(this.#parts.guest, id));
+    return this.#parts.behind.menus(sessionOf(this.#parts.client, id));
   }
 
   /** Sets a mode or a model. Returns `{}` if it is sent to the agent only when it starts. */
@@ -45,11 +45,11 @@ export class AgentSettings {
   }
 
   async #set<T>(method: string, params: Params): Promise<T | undefined> {
-    const { behind, guest, records, isOpen } = this.#parts;
+    const { behind, client, records, isOpen } = this.#parts;
     let answer: Json | undefined;
     const work = async (): Promise<undefined> => {
-      allow(guest, "approve");
-      const session = sessionOf(guest, params.sessionId);
+      allow(client, "approve");
+      const session = sessionOf(client, params.sessionId);
       if (!isOpen(session)) throw unknownSession(params.sessionId);
       // Validated by the protocol's schema, so it is JSON.
       answer = await behind.request(session, method, params as unknown as { readonly [key: string]: Json });

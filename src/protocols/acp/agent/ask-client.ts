@@ -11,7 +11,7 @@ export interface ClientMethods {
   readonly form: ((form: Form) => Promise<Parameters<typeof answerOf>[0]>) | undefined;
   /** Resolves with the id of the chosen option, or undefined. */
   readonly choose: (options: Option[]) => Promise<string | undefined>;
-  readonly tell: (telling: Update) => Promise<void>;
+  readonly send: (update: Update) => Promise<void>;
 }
 
 export async function askClient(
@@ -23,7 +23,7 @@ export async function askClient(
   if (ways.form !== undefined && form !== undefined) return answerOf(await ways.form(form));
   const options = [...optionsOf(question)];
   if (options.length === 0) {
-    await ways.tell(unaskable(question));
+    await ways.send(unaskable(question));
     return undefined;
   }
   const chosen = await ways.choose(options);

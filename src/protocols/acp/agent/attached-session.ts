@@ -61,14 +61,14 @@ export class AttachedSession {
   #cursor: Seq = 0;
   /** Events up to here are history. Questions that are still open at its end are asked then. */
   #history: Seq = 0;
-  #historic = new Map<string, Question>();
+  #openInHistory = new Map<string, Question>();
   #underWay: Promise<void>[] = [];
   #following = true;
   /** Whether following has begun. Its end also closes what is open here. */
   #isAttached = false;
   #phase: "here" | "leaving" = "here";
   /** Runs that are not reported, because they began after the client closed the session. */
-  readonly #others = new Set<RunId>();
+  readonly #unreported = new Set<RunId>();
 
   constructor(options: AttachedOptions) {
     this.#options = options;
@@ -107,7 +107,7 @@ export class AttachedSession {
     this.#caughtUp = Promise.withResolvers<void>();
     this.#caughtUp.promise.catch(() => {});
     this.#questions.close();
-    this.#historic.clear();
+    this.#openInHistory.clear();
     this.#narrator = new Narrator(modal);
     this.#cursor = 0;
     this.#history = from === "new" ? 0 : head;
@@ -169,13 +169,18 @@ export class AttachedSession {
     this.#cursor = Math.max(head, asOf);
     this.#history = this.#cursor;
     const questions = live?.questions ?? [];
-    this.#historic = new Map(questions.map((question) => [question.id, question]));
+    this.#openInHistory = new Map(questions.map((question) => [question.id, question]));
     const calls = live?.calls ?? [];
-    const known = { live: live?.runId, calls, waiting: [...queue, ...steers], questions: [...this.#historic.keys()] };
+    const known = {
+      live: live?.runId,
+      calls,
+      waiting: [...queue, ...steers],
+      questions: [...this.#openInHistory.keys()],
+    };
     this.#narrator = new Narrator({ modes, mode }, known);
     for (const { callId, name } of calls) {
       if (live === undefined) break;
-      await this.#tell({ type: "call", runId: live.runId, callId, name, input: null, stoppable: true });
+      await this.#send({ type: "call", runId: live.runId, callId, name, input: null, stoppable: true });
     }
     for (const own of this.#prompts) await this.#passed(own, live?.runId);
   }
@@ -200,12 +205,12 @@ export class AttachedSession {
       try {
         const options = { after: this.#cursor, deltas: "with", signal } as const;
         for await (const page of this.session.pages(options)) {
-          for (const event of page) await this.#hear(event);
+          for (const event of page) await this.#handle(event);
           await this.#flush();
         }
         break;
       } catch (error) {
-        if (signal.aborted || !(await this.#mayGoOn(error, signal))) break;
+        if (signal.aborted || !(await this.#mayRetry(error, signal))) break;
       }
     }
     // A restart takes over from here.
@@ -213,7 +218,7 @@ export class AttachedSession {
   }
 
   /** Decides whether to retry following. Prompts do not wait for that. */
-  async #mayGoOn(error: unknown, signal: AbortSignal): Promise<boolean> {
+  async #mayRetry(error: unknown, signal: AbortSignal): Promise<boolean> {
     const { code } = toControlError(error);
     this.#options.notice(`Following ${this.session.id} failed: ${messageOf(error)}`);
     this.#caughtUp.reject(error);
@@ -234,19 +239,19 @@ export class AttachedSession {
     for (const { reached } of this.#waiting.splice(0)) reached();
   }
 
-  async #hear(event: Recorded | Delta | Gap): Promise<void> {
+  async #handle(event: Recorded | Delta | Gap): Promise<void> {
     // Waits until the owner of every prompt is known, which must be settled before its run is reported.
     if (event.type === "run.started" || event.type === "run.taken" || event.type === "run.settled") await this.#known();
-    for (const telling of this.#narrator.hear(event)) await this.#pass(telling);
+    for (const update of this.#narrator.updatesFor(event)) await this.#pass(update);
     const at = "seq" in event ? event.seq : event.type === "gap" ? event.to : undefined;
     if (at === undefined) return;
     const wasHistory = this.#cursor < this.#history;
     this.#cursor = at;
     if (wasHistory && at >= this.#history) await this.#catchUp();
-    if (this.#waiting.length > 0) await this.#tellReached(at);
+    if (this.#waiting.length > 0) await this.#resolveReached(at);
   }
 
-  async #tellReached(seq: Seq): Promise<void> {
+  async #resolveReached(seq: Seq): Promise<void> {
     await this.#flush();
     for (const { reached } of this.#waiting.filter((one) => one.seq <= seq)) reached();
     this.#waiting = this.#waiting.filter((one) => one.seq > seq);
@@ -257,36 +262,36 @@ export class AttachedSession {
     if (unknown.length > 0) await Promise.allSettled(unknown.map((own) => own.run.accepted));
   }
 
-  async #pass(telling: Update): Promise<void> {
-    if (this.#isElsewhere(telling)) return;
-    if (telling.type === "asked") return this.#asked(telling);
-    if (telling.type === "answered") {
-      this.#questions.settled(telling.questionId);
-      this.#historic.delete(telling.questionId);
+  async #pass(update: Update): Promise<void> {
+    if (this.#isElsewhere(update)) return;
+    if (update.type === "asked") return this.#asked(update);
+    if (update.type === "answered") {
+      this.#questions.settled(update.questionId);
+      this.#openInHistory.delete(update.questionId);
     }
-    await this.#tell(telling);
-    if (telling.type === "began" || telling.type === "taken") await this.#begun(telling.runId);
-    if (telling.type === "ended") await this.#answer(telling);
+    await this.#send(update);
+    if (update.type === "began" || update.type === "taken") await this.#begun(update.runId);
+    if (update.type === "ended") await this.#answer(update);
   }
 
-  #isElsewhere(telling: Update): boolean {
-    if (!("runId" in telling)) return false;
-    const { type, runId } = telling;
-    if (this.#phase === "leaving" && type === "began" && !this.owns(runId)) this.#others.add(runId);
-    return this.#others.has(runId);
+  #isElsewhere(update: Update): boolean {
+    if (!("runId" in update)) return false;
+    const { type, runId } = update;
+    if (this.#phase === "leaving" && type === "began" && !this.owns(runId)) this.#unreported.add(runId);
+    return this.#unreported.has(runId);
   }
 
   get #isHistory(): boolean {
     return this.#cursor < this.#history;
   }
 
-  async #asked(telling: Extract<Update, { type: "asked" }>): Promise<void> {
+  async #asked(update: Extract<Update, { type: "asked" }>): Promise<void> {
     if (this.#isHistory) {
-      this.#historic.set(telling.question.id, telling.question);
+      this.#openInHistory.set(update.question.id, update.question);
       return;
     }
-    await this.#tell(telling);
-    await this.#ask(telling.question);
+    await this.#send(update);
+    await this.#ask(update.question);
   }
 
   /** Asks after all earlier updates: the client must already know the call. */
@@ -299,8 +304,8 @@ export class AttachedSession {
   /** After the history: asks the questions that are still open. */
   async #catchUp(): Promise<void> {
     await this.#flush();
-    for (const question of this.#historic.values()) await this.#ask(question);
-    this.#historic.clear();
+    for (const question of this.#openInHistory.values()) await this.#ask(question);
+    this.#openInHistory.clear();
     this.#caughtUp.resolve();
   }
 
@@ -321,10 +326,10 @@ export class AttachedSession {
     await loopTurn(); // @fault next-run-before-the-answer:turn
   }
 
-  async #tell(telling: Update): Promise<void> {
-    const whose = "runId" in telling && this.owns(telling.runId) ? "own" : "other";
-    const heard = { whose, when: this.#isHistory ? "history" : "live" } as const;
-    const written = this.#options.peer.tell(this.#place, telling, heard);
+  async #send(update: Update): Promise<void> {
+    const whose = "runId" in update && this.owns(update.runId) ? "own" : "other";
+    const origin = { whose, when: this.#isHistory ? "history" : "live" } as const;
+    const written = this.#options.peer.send(this.#place, update, origin);
     // Awaited with the others in `#flush`; until then its rejection must not be unhandled.
     written.catch(() => {});
     this.#underWay.push(written);

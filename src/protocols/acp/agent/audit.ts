@@ -28,7 +28,7 @@ export interface Audit {
 export interface AuditRecordsOptions {
   readonly audit: Audit | undefined;
   readonly clock: Clock;
-  readonly guest: AcpClientInfo;
+  readonly client: AcpClientInfo;
   readonly notice: (text: string) => void;
 }
 
@@ -47,7 +47,9 @@ export class AuditRecords {
   async noted<T>(action: string, target: string | undefined, work: () => Promise<T>): Promise<T> {
     try {
       const answer = await work();
-      await this.note(action, target ?? (typeof answer === "string" ? answer : undefined), { answer: word(answer) });
+      await this.note(action, target ?? (typeof answer === "string" ? answer : undefined), {
+        answer: answerWord(answer),
+      });
       return answer;
     } catch (error) {
       await this.note(action, target, refused(error));
@@ -55,16 +57,16 @@ export class AuditRecords {
     }
   }
 
-  async note(action: string, target: string | undefined, said: { answer: string; code?: string }): Promise<void> {
-    const { audit, clock, guest, notice } = this.#options;
+  async note(action: string, target: string | undefined, answer: { answer: string; code?: string }): Promise<void> {
+    const { audit, clock, client, notice } = this.#options;
     if (audit === undefined) return;
     this.#count += 1;
     const at = clock.now();
     try {
       await audit.note({
-        ...{ id: `acp.${at.toString(36)}.${this.#count}`, at, actor: guest.name, via: "acp", action, ...said },
+        ...{ id: `acp.${at.toString(36)}.${this.#count}`, at, actor: client.name, via: "acp", action, ...answer },
         ...(target === undefined ? {} : { target: target.slice(0, TARGET_CHARS_MAX) }),
-        ...(guest.tenant === undefined ? {} : { tenant: guest.tenant }),
+        ...(client.tenant === undefined ? {} : { tenant: client.tenant }),
       });
     } catch (error) {
       notice(`The audit record of ${action} could not be written: ${messageOf(error)}`);
@@ -78,7 +80,7 @@ export const refused = (error: unknown): { readonly answer: string; readonly cod
 });
 
 /** The answer as one word. */
-function word(answer: unknown): string {
+function answerWord(answer: unknown): string {
   if (typeof answer !== "object" || answer === null) return "done";
   const { status, kind } = answer as { readonly status?: unknown; readonly kind?: unknown };
   if (typeof status === "string") return status;

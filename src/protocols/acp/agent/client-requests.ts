@@ -5,7 +5,7 @@ import * as extension from "./methods/extensions.ts";
 import type { OwnPrompt } from "./own-prompt.ts";
 import { promptOf } from "./prompt-content.ts";
 import { invalidParams, rpcError } from "./rpc-error.ts";
-import type { Listed } from "./session-list.ts";
+import type { ListedSession } from "./session-list.ts";
 
 /** Belay's own part of the answer to `initialize`. */
 export const aboutBelay = (version: string): { readonly belay: object } => ({
@@ -34,19 +34,19 @@ interface ListParams {
 export async function list(
   context: AcpSessions,
   { cwd, cursor }: ListParams,
-): Promise<{ readonly sessions: Listed[]; readonly nextCursor?: string }> {
+): Promise<{ readonly sessions: ListedSession[]; readonly nextCursor?: string }> {
   const options = { cwd: cwd ?? undefined, cursor: cursor ?? undefined };
-  const { sessions, nextCursor } = await extension.asking(context.list(options));
+  const { sessions, nextCursor } = await extension.withRpcErrors(context.list(options));
   return { sessions: [...sessions], ...(nextCursor === undefined ? {} : { nextCursor }) };
 }
 
-interface Bringing {
+interface ResourceParams {
   readonly cwd: string;
   readonly mcpServers?: readonly object[] | null | undefined;
   readonly additionalDirectories?: readonly string[] | null | undefined;
 }
 
-export function broughtBy({ cwd, mcpServers, additionalDirectories }: Bringing): ClientResources {
+export function resourcesOf({ cwd, mcpServers, additionalDirectories }: ResourceParams): ClientResources {
   if (!cwd.startsWith("/") && !/^[A-Za-z]:[\\/]/.test(cwd)) throw invalidParams("`cwd` must be an absolute path.");
   // Validated by the protocol's schema, so it is JSON.
   return { cwd, mcpServers: (mcpServers ?? []) as readonly Json[], additionalDirectories: additionalDirectories ?? [] };

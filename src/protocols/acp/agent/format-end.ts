@@ -39,7 +39,7 @@ export function endMeta(outcome: Outcome): object {
  * A notice about a failed or lost run, for clients that get no answer about it. The protocol has no other update for
  * it.
  */
-export function troubles({ runId, outcome }: Extract<Update, { type: "ended" }>): readonly Trouble[] {
+export function failureNotices({ runId, outcome }: Extract<Update, { type: "ended" }>): readonly FailureNotice[] {
   if (outcome.kind !== "failed" && outcome.kind !== "lost") return [];
   const [title, description] =
     outcome.kind === "lost" ? ["The run was lost", LOST] : ["The run has failed", outcome.message];
@@ -54,7 +54,7 @@ export function troubles({ runId, outcome }: Extract<Update, { type: "ended" }>)
   ];
 }
 
-interface Trouble {
+interface FailureNotice {
   readonly sessionUpdate: "notice";
   readonly severity: "error";
   readonly title: string;

@@ -6,7 +6,7 @@ import type { Update } from "./updates/update.ts";
 
 export interface Peer {
   /** Sends an update. Resolves when it is written; rejects when the connection is closed. */
-  tell(place: SessionLocation, telling: Update, heard: Origin): Promise<void>;
+  send(place: SessionLocation, update: Update, origin: Origin): Promise<void>;
   /** Sends an update of the agent behind Belay unchanged. Undefined if this version of the protocol cannot carry it. */
   passOn?(place: SessionLocation, update: { readonly [key: string]: Json }): Promise<void>;
   /** Asks the client's user. Aborting withdraws the question. Resolves with undefined if the client cannot ask it. */

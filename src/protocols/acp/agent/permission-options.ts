@@ -39,7 +39,7 @@ export function askedText({ about }: Question): string {
 }
 
 /** The origin of an update that belongs to no run. */
-export const ASIDE: Origin = { when: "live", whose: "other" };
+export const NO_RUN: Origin = { when: "live", whose: "other" };
 
 /** A notice for a question with a typed answer, on a client without forms. */
 export const unaskable = (question: Question): Update => ({

@@ -57,7 +57,7 @@ export const runFailed = (runId: RunId, code: string, message: string): RequestE
   new RequestError(-32603, message, { code, runId });
 
 /** The error for an accepted prompt whose end cannot be reported here. The hint says not to send it again. */
-export function notTold(thrown: unknown, runId: RunId | undefined): RequestError {
+export function endUnknown(thrown: unknown, runId: RunId | undefined): RequestError {
   if (runId === undefined || thrown instanceof RequestError) return rpcError(thrown);
   const { code, message } = toControlError(thrown);
   return new RequestError(CODES[code], message, { code, runId, hint: ACCEPTED, retryable: false });

@@ -15,7 +15,7 @@ export interface ListOptions {
   readonly cursor: string | undefined;
 }
 
-export interface Listed {
+export interface ListedSession {
   readonly sessionId: string;
   readonly cwd: string;
   readonly title: string | null;
@@ -23,7 +23,7 @@ export interface Listed {
 }
 
 export interface ListPage {
-  readonly sessions: readonly Listed[];
+  readonly sessions: readonly ListedSession[];
   readonly nextCursor: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export async function listSessions(
   const isWanted = (row: SessionRow): boolean => wanted === undefined || (row.cwd ?? directory) === wanted;
   if (cursor !== undefined) await requireCursor(control, client, cursor);
   const { rows, next } = await openRows(control, client, cursor, isWanted);
-  const sessions: Listed[] = [];
+  const sessions: ListedSession[] = [];
   // One at a time: over a network, each session without a title opens a stream.
   for (const row of rows) sessions.push(await listed(control, row, directory));
   return { sessions, nextCursor: next };
@@ -84,7 +84,7 @@ function orAbsent(error: unknown): undefined {
   if (toControlError(error).code !== "not_found") throw error;
 }
 
-async function listed(control: BelayControl, row: SessionRow, directory: string): Promise<Listed> {
+async function listed(control: BelayControl, row: SessionRow, directory: string): Promise<ListedSession> {
   return {
     sessionId: row.id,
     cwd: row.cwd ?? directory,

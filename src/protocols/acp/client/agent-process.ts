@@ -13,15 +13,15 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { ProcessHandle, ProcessResult, ProcessTree, TreeMember } from "../../../ports/spawner.ts";
 import { AgentError, type FailureCode } from "./agent-errors.ts";
 import { type Capabilities, readCapabilities } from "./capabilities.ts";
-import type { Leave, Settled } from "./external-agent-options.ts";
+import type { ExternalAgentSettings, Leave } from "./external-agent-options.ts";
 import { brief } from "./kept-json.ts";
 import {
-  LAST_WORDS_BYTES_MAX,
+  CLEANUP_SHARE,
+  ERROR_CHARS_MAX,
+  EXIT_MS,
   OUTPUT_KEPT_BYTES_MAX,
-  PARTING_MS,
   PROBE_MS,
-  TIDY_SHARE,
-  WORDS_CHARS_MAX,
+  STDERR_BYTES_MAX,
 } from "./limits.ts";
 import { MessageStream } from "./message-stream.ts";
 import { readSessionUpdate, type Update } from "./update.ts";
@@ -29,12 +29,12 @@ import { readSessionUpdate, type Update } from "./update.ts";
 /** Receives the agent's updates, and answers its permission requests. */
 export interface Listener {
   readonly sessionId: string;
-  told(update: Update): void;
+  onUpdate(update: Update): void;
   /** `signal` aborts when the agent cancels the request, or is gone. */
   permission(params: unknown, signal: AbortSignal): Promise<RequestPermissionResponse>;
 }
 
-interface LinkParts extends Pick<Settled, "name" | "leave"> {
+interface AgentProcessParts extends Pick<ExternalAgentSettings, "name" | "leave"> {
   readonly stopMs: number | undefined;
   readonly clock: Clock;
   readonly child: ProcessHandle;
@@ -49,8 +49,8 @@ export class AgentProcess {
   readonly ended: Promise<ProcessResult | undefined>;
   listener: Listener | undefined = undefined;
   /** Receives updates that Belay does not record. */
-  onUpdate: (raw: unknown) => void = ignore;
-  abilities: Capabilities = readCapabilities({});
+  onUnrecorded: (raw: unknown) => void = ignore;
+  capabilities: Capabilities = readCapabilities({});
   /** The agent's own session id, once it has one. */
   sessionId: string | undefined = undefined;
   /** Its answer when the session was opened: modes, models and options, if it has any. */
@@ -66,12 +66,12 @@ export class AgentProcess {
   /** Whether it still answers after processes that it had started were ended. Undefined if none were. */
   answers: Promise<boolean> | undefined = undefined;
   /** Notes for the model that are sent with the next prompt. */
-  readonly untold: string[] = [];
+  readonly pendingNotes: string[] = [];
   readonly #child: ProcessHandle;
   readonly #wire: MessageStream;
   readonly #connection: ClientConnection;
 
-  constructor({ name, leave, stopMs, clock, child, wire }: LinkParts) {
+  constructor({ name, leave, stopMs, clock, child, wire }: AgentProcessParts) {
     this.name = name;
     this.stopMs = stopMs;
     this.leave = leave;
@@ -79,17 +79,17 @@ export class AgentProcess {
     this.#child = child;
     this.#wire = wire;
     this.#connection = client({ name: "belay" })
-      .onRequest("session/request_permission", asItCame, ({ params, signal }) => this.#permission(params, signal))
+      .onRequest("session/request_permission", unchecked, ({ params, signal }) => this.#permission(params, signal))
       .connect(wire.stream);
     this.ended = this.#watch();
   }
 
   /** Handles a `session/update` of the agent. */
-  told(params: unknown): void {
+  onUpdate(params: unknown): void {
     const { sessionId, update } = readSessionUpdate(params);
-    if (this.listener?.sessionId === sessionId) this.listener.told(update);
+    if (this.listener?.sessionId === sessionId) this.listener.onUpdate(update);
     // Settings and commands change between prompts too.
-    else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUpdate(update.raw);
+    else if (update.kind === "other" && (this.sessionId ?? sessionId) === sessionId) this.onUnrecorded(update.raw);
   }
 
   /** Whether requests can be sent. */
@@ -135,14 +135,14 @@ export class AgentProcess {
   }
 
   /** Closes its input and lets it exit by itself; ends it after a while. */
-  async part(reason: GivenReason): Promise<void> {
+  async shutDown(reason: GivenReason): Promise<void> {
     try {
       this.#child.endInput();
     } catch {
       // The process has ended.
     }
     const limit = Promise.withResolvers<void>();
-    const dispose = this.clock.after(PARTING_MS, () => limit.resolve(), "idle");
+    const dispose = this.clock.after(EXIT_MS, () => limit.resolve(), "idle");
     await Promise.race([this.ended, limit.promise]);
     dispose();
     if (this.phase !== "over") await this.stop(reason);
@@ -154,10 +154,10 @@ export class AgentProcess {
    */
   async failed(code: FailureCode, what: string, result?: ProcessResult): Promise<AgentError> {
     const words = await exitReport(this.#child, result);
-    const { strange, trouble } = this.#wire;
-    const cut = trouble === undefined ? "" : ` Belay ended it: ${trouble}.`;
-    const garbage = strange === undefined ? "" : ` It wrote a line to stdout that is not a message: ${strange}`;
-    return new AgentError(code, `${this.name} ${what}.${cut}${words}${garbage}`);
+    const { strayLine, failure } = this.#wire;
+    const cut = failure === undefined ? "" : ` Belay ended it: ${failure}.`;
+    const stray = strayLine === undefined ? "" : ` It wrote a line to stdout that is not a message: ${strayLine}`;
+    return new AgentError(code, `${this.name} ${what}.${cut}${words}${stray}`);
   }
 
   async #permission(params: unknown, signal: AbortSignal): Promise<RequestPermissionResponse> {
@@ -187,15 +187,14 @@ async function exitReport(child: ProcessHandle, result: ProcessResult | undefine
         : ` by ${exit.signal}`
       : ` with exit code ${exit.code}`;
   const ended = result?.outcome.kind === "completed" && how !== "" ? ` It ended${how}.` : "";
-  const said = await stderrOf(child);
-  return `${ended}${said === "" ? " It wrote nothing to stderr." : ` The end of its stderr: ${said}`}`;
+  const stderr = await stderrOf(child);
+  return `${ended}${stderr === "" ? " It wrote nothing to stderr." : ` The end of its stderr: ${stderr}`}`;
 }
 
 async function stderrOf(child: ProcessHandle): Promise<string> {
   try {
     const output = await child.output();
-    const { head, tail } =
-      output?.excerpt({ stream: "stderr", bytesMax: LAST_WORDS_BYTES_MAX, plain: true }) ?? NO_OUTPUT;
+    const { head, tail } = output?.excerpt({ stream: "stderr", bytesMax: STDERR_BYTES_MAX, plain: true }) ?? NO_OUTPUT;
     return `${head}${tail === "" ? "" : ` … ${tail}`}`.trim().replaceAll(/\s*\n\s*/g, " | ");
   } catch {
     return "";
@@ -205,34 +204,38 @@ async function stderrOf(child: ProcessHandle): Promise<string> {
 const NO_OUTPUT = { head: "", tail: "" };
 
 /** The agent's own error message. Undefined if the error did not come from the agent. */
-export const wordsOf = (error: unknown): string | undefined =>
-  error instanceof RequestError ? brief(error.message, WORDS_CHARS_MAX) : undefined;
+export const agentErrorText = (error: unknown): string | undefined =>
+  error instanceof RequestError ? brief(error.message, ERROR_CHARS_MAX) : undefined;
 
 export const isLoginWanted = (error: unknown): boolean => error instanceof RequestError && error.code === LOGIN_WANTED;
 
 const LOGIN_WANTED = -32_000;
 
 /** Starts the program. Rejects with the spawner's error; then no process exists. */
-export async function startAgentProcess(turn: Turn, options: Settled, cwd: string): Promise<AgentProcess> {
+export async function startAgentProcess(
+  turn: Turn,
+  options: ExternalAgentSettings,
+  cwd: string,
+): Promise<AgentProcess> {
   const { command, env, inherit = "all", name, leave, stopMs } = options;
   const started = Promise.withResolvers<ProcessHandle>();
-  let link: AgentProcess | undefined;
+  let agentProcess: AgentProcess | undefined;
   const wire = new MessageStream({
     write: async (line) => (await started.promise).write(line),
     // It sends no updates before the first request.
-    told: (params) => link?.told(params),
+    onSessionUpdate: (params) => agentProcess?.onUpdate(params),
   });
   const child = await turn.processes.start(command, {
     ...{ cwd, env, inherit, profile: "none", stdin: "open", feedback: "silent", lasting: true },
-    hear: (piece) => wire.hear(piece),
+    hear: (piece) => wire.push(piece),
     // The part of the turn's grace period that is left for its process.
-    graceMs: Math.max(1, Math.round(turn.graceMs * TIDY_SHARE)),
+    graceMs: Math.max(1, Math.round(turn.graceMs * CLEANUP_SHARE)),
     limits: { outputBytesMax: OUTPUT_KEPT_BYTES_MAX },
   });
   started.resolve(child);
-  link = new AgentProcess({ name, leave, stopMs, clock: turn.clock, child, wire });
-  return link;
+  agentProcess = new AgentProcess({ name, leave, stopMs, clock: turn.clock, child, wire });
+  return agentProcess;
 }
 
-const asItCame = (params: unknown): unknown => params;
+const unchecked = (params: unknown): unknown => params;
 const ignore = (): void => {};

@@ -7,59 +7,59 @@ import type { SessionId } from "../../../core/model/ids.ts";
 import type { Message } from "../../../core/read/transcript.ts";
 import type { Turn } from "../../../ports/agent.ts";
 import type { AgentProcess } from "./agent-process.ts";
-import type { Settled } from "./external-agent-options.ts";
+import type { ExternalAgentSettings } from "./external-agent-options.ts";
 import { type PreparedSession, setUpSession } from "./session-setup.ts";
 
 export class AgentProcesses {
-  readonly #options: Settled;
-  readonly #links = new Map<SessionId, AgentProcess>();
+  readonly #options: ExternalAgentSettings;
+  readonly #processes = new Map<SessionId, AgentProcess>();
   /** Idle processes, the longest idle first, with the disposers of their timers. */
   readonly #idle = new Map<AgentProcess, () => void>();
 
-  constructor(options: Settled) {
+  constructor(options: ExternalAgentSettings) {
     this.#options = options;
   }
 
   /** Returns the session's agent process for this turn, or starts a new one. */
-  async take(turn: Turn, messages: readonly Message[]): Promise<PreparedSession> {
-    const known = this.#links.get(turn.sessionId);
+  async acquire(turn: Turn, messages: readonly Message[]): Promise<PreparedSession> {
+    const known = this.#processes.get(turn.sessionId);
     const answers = (await known?.answers) ?? true;
     if (known?.isOpen === true && known.sessionId !== undefined && answers) {
-      this.#wake(known);
+      this.#cancelIdle(known);
       known.answers = undefined;
-      return { link: known, sessionId: known.sessionId, memory: "kept", leftOut: [], isReplacement: false };
+      return { agentProcess: known, sessionId: known.sessionId, memory: "kept", leftOut: [], isReplacement: false };
     }
     if (known !== undefined) await known.stop({ kind: "policy", note: "It is no longer usable." });
-    const seat = { ...(await setUpSession(turn, this.#options, messages)), isReplacement: !answers };
+    const prepared = { ...(await setUpSession(turn, this.#options, messages)), isReplacement: !answers };
     const { sessionId } = turn;
-    this.#links.set(sessionId, seat.link);
-    void seat.link.ended.then(() => {
-      this.#wake(seat.link);
-      if (this.#links.get(sessionId) === seat.link) this.#links.delete(sessionId);
+    this.#processes.set(sessionId, prepared.agentProcess);
+    void prepared.agentProcess.ended.then(() => {
+      this.#cancelIdle(prepared.agentProcess);
+      if (this.#processes.get(sessionId) === prepared.agentProcess) this.#processes.delete(sessionId);
     });
-    return seat;
+    return prepared;
   }
 
   /** Marks the process as idle after a turn. */
-  rest(link: AgentProcess): void {
-    if (!link.isOpen) return;
+  release(agentProcess: AgentProcess): void {
+    if (!agentProcess.isOpen) return;
     this.#idle.set(
-      link,
-      link.clock.after(this.#options.idleMs, () => this.#part(link), "idle"),
+      agentProcess,
+      agentProcess.clock.after(this.#options.idleMs, () => this.#shutDown(agentProcess), "idle"),
     );
     const [longest] = this.#idle.keys();
-    if (this.#idle.size > this.#options.idleMax && longest !== undefined) this.#part(longest);
+    if (this.#idle.size > this.#options.idleMax && longest !== undefined) this.#shutDown(longest);
   }
 
-  #wake(link: AgentProcess): void {
-    this.#idle.get(link)?.();
-    this.#idle.delete(link);
+  #cancelIdle(agentProcess: AgentProcess): void {
+    this.#idle.get(agentProcess)?.();
+    this.#idle.delete(agentProcess);
   }
 
-  #part(link: AgentProcess): void {
-    this.#wake(link);
+  #shutDown(agentProcess: AgentProcess): void {
+    this.#cancelIdle(agentProcess);
     // From now on no turn gets it: a turn that arrives meanwhile waits until it is gone.
-    link.sessionId = undefined;
-    void link.part({ kind: "policy", note: "It is idle." });
+    agentProcess.sessionId = undefined;
+    void agentProcess.shutDown({ kind: "policy", note: "It is idle." });
   }
 }

@@ -50,7 +50,7 @@ export interface ExternalAgentOptions {
   readonly idleMax?: number;
 }
 
-export interface Settled extends ExternalAgentOptions {
+export interface ExternalAgentSettings extends ExternalAgentOptions {
   readonly leave: Leave;
   readonly env: Readonly<Record<string, string>>;
   readonly name: string;
@@ -60,7 +60,7 @@ export interface Settled extends ExternalAgentOptions {
   readonly idleMax: number;
 }
 
-export function checkExternalAgent(given: ExternalAgentOptions): Settled {
+export function checkExternalAgent(given: ExternalAgentOptions): ExternalAgentSettings {
   const { command, env = {}, cwd, name, leave = "ask", version = "0" } = given;
   const { stopMs, startMs = START_MS, idleMs = IDLE_MS, idleMax = IDLE_PROCESSES_MAX } = given;
   const args: unknown = command;

@@ -17,17 +17,17 @@ import { Steering } from "./steering.ts";
 export type { ExternalAgentOptions, SessionResources } from "./external-agent-options.ts";
 
 export function externalAgent(options: ExternalAgentOptions): Agent {
-  const links = new AgentProcesses(checkExternalAgent(options));
+  const processes = new AgentProcesses(checkExternalAgent(options));
   const agent = async (turn: Turn): Promise<TurnResult> => {
     const messages = await turn.transcript();
-    const seat = await links.take(turn, messages);
+    const prepared = await processes.acquire(turn, messages);
     try {
-      const result = await runTurn(turn, seat, messages);
+      const result = await runTurn(turn, prepared, messages);
       // If this fails they still end with the agent's process.
-      if (!turn.signal.aborted) await new RunProcesses(turn, seat.link).handOver().catch(() => undefined);
+      if (!turn.signal.aborted) await new RunProcesses(turn, prepared.agentProcess).handOver().catch(() => undefined);
       return result;
     } finally {
-      links.rest(seat.link);
+      processes.release(prepared.agentProcess);
     }
   };
   // After a crash of Belay the agent's progress is unknown, so the work must not be repeated.
@@ -38,43 +38,43 @@ export function externalAgent(options: ExternalAgentOptions): Agent {
  * Sends the prompt, and further prompts for messages that arrived meanwhile and that the agent could not accept while
  * it worked.
  */
-async function runTurn(turn: Turn, seat: PreparedSession, messages: readonly Message[]): Promise<TurnResult> {
-  const { link } = seat;
-  const meter = { heard: 0, said: 0 };
+async function runTurn(turn: Turn, prepared: PreparedSession, messages: readonly Message[]): Promise<TurnResult> {
+  const { agentProcess } = prepared;
+  const meter = { input: 0, output: 0 };
   turn.meter(() => ({ usage: estimate(meter) }));
-  const before = seat.memory === "anew" ? historyText(messages, turn.runId) : "";
-  say(turn, seat, before);
+  const before = prepared.memory === "anew" ? historyText(messages, turn.runId) : "";
+  emitRemarks(turn, prepared, before);
   let notes = notesOf(messages, turn);
-  let next = [...opening(turn, seat, messages, before), ...blocksOf(await turn.takeSteers(), seat)];
+  let next = [...firstBlocks(turn, prepared, messages, before), ...blocksOf(await turn.takeSteers(), prepared)];
   for (;;) {
-    meter.heard += charsOf(next);
-    const { reason, left } = await prompted(turn, seat, next, meter);
+    meter.input += charsOf(next);
+    const { reason, left } = await runPrompt(turn, prepared, next, meter);
     // Taken again, so that a message that arrived during the last update is not left behind.
     const more = reason === "end_turn" && !turn.signal.aborted ? [...left, ...(await turn.takeSteers())] : left;
     // Takes the notes for the model that arrived meanwhile. The agent gets them with its next prompt.
     const all = notesOf(await turn.transcript(), turn);
-    link.untold.push(...all.slice(notes.length));
+    agentProcess.pendingNotes.push(...all.slice(notes.length));
     notes = all;
     if (more.length === 0 || turn.signal.aborted)
-      return { finish: finishOf(reason, link.name), usage: estimate(meter) };
+      return { finish: finishOf(reason, agentProcess.name), usage: estimate(meter) };
     turn.emit("\n\n");
-    next = [...untold(seat), ...blocksOf(more, seat)];
+    next = [...pendingNotes(prepared), ...blocksOf(more, prepared)];
   }
 }
 
 interface Meter {
-  heard: number;
-  said: number;
+  input: number;
+  output: number;
 }
 
-async function prompted(
+async function runPrompt(
   turn: Turn,
-  { link, sessionId }: PreparedSession,
+  { agentProcess, sessionId }: PreparedSession,
   blocks: readonly ContentBlock[],
   meter: Meter,
 ): Promise<{ readonly reason: string; readonly left: readonly Prompt[] }> {
-  const steering = new Steering(turn, link, sessionId);
-  const one = new ExternalTurn(turn, link, sessionId);
+  const steering = new Steering(turn, agentProcess, sessionId);
+  const one = new ExternalTurn(turn, agentProcess, sessionId);
   try {
     const reason = await one.run(blocks);
     const left = await steering.end();
@@ -82,31 +82,38 @@ async function prompted(
     if (turn.signal.aborted && reason === "cancelled") throw turn.signal.reason;
     return { reason, left };
   } finally {
-    meter.said += one.said;
+    meter.output += one.outputChars;
     void steering.end();
   }
 }
 
 /** Emits remarks before the answer. */
-function say(turn: Turn, { link, leftOut, isReplacement }: PreparedSession, before: string): void {
+function emitRemarks(turn: Turn, { agentProcess, leftOut, isReplacement }: PreparedSession, before: string): void {
   if (isReplacement)
-    turn.emit(`[${link.name} did not answer after its commands were ended: it was started again.]\n\n`);
-  if (leftOut.length > 0) turn.emit(`[${link.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
+    turn.emit(`[${agentProcess.name} did not answer after its commands were ended: it was started again.]\n\n`);
+  if (leftOut.length > 0) turn.emit(`[${agentProcess.name} cannot take these MCP servers: ${leftOut.join(", ")}.]\n\n`);
   if (before === "") return;
-  turn.emit(`[${link.name} does not remember this session. It was given the conversation so far, as text.]\n\n`);
+  turn.emit(
+    `[${agentProcess.name} does not remember this session. It was given the conversation so far, as text.]\n\n`,
+  );
 }
 
-function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[], before: string): ContentBlock[] {
+function firstBlocks(
+  turn: Turn,
+  prepared: PreparedSession,
+  messages: readonly Message[],
+  before: string,
+): ContentBlock[] {
   const { prompt, runId } = turn;
   const again = messages.some((one) => one.role === "assistant" && one.runId === runId && one.again === true);
-  seat.link.untold.push(...notesOf(messages, turn));
+  prepared.agentProcess.pendingNotes.push(...notesOf(messages, turn));
   return [
     ...(before === ""
       ? []
       : [textBlock(`The conversation in this session so far:\n\n${before}\n\nEnd of the conversation.`)]),
-    ...untold(seat),
-    ...(again ? [textBlock(GO_ON)] : []),
-    ...promptBlocks(prompt, seat.link.abilities),
+    ...pendingNotes(prepared),
+    ...(again ? [textBlock(CONTINUE)] : []),
+    ...promptBlocks(prompt, prepared.agentProcess.capabilities),
   ];
 }
 
@@ -114,15 +121,15 @@ function opening(turn: Turn, seat: PreparedSession, messages: readonly Message[]
 const notesOf = (messages: readonly Message[], { runId }: Turn): readonly string[] =>
   messages.flatMap((one) => (one.role === "note" && one.runId === runId ? [one.item.text] : []));
 
-const untold = ({ link }: PreparedSession): ContentBlock[] =>
-  link.untold.splice(0).map((note) => textBlock(`[${note}]`));
+const pendingNotes = ({ agentProcess }: PreparedSession): ContentBlock[] =>
+  agentProcess.pendingNotes.splice(0).map((note) => textBlock(`[${note}]`));
 
-const GO_ON =
+const CONTINUE =
   "[You had begun to work on the following prompt when the program around you was shut down. Continue where you " +
   "stopped: check first what is done already, and do not repeat it.]";
 
-const blocksOf = (prompts: readonly Prompt[], { link }: PreparedSession): ContentBlock[] =>
-  prompts.flatMap((prompt) => promptBlocks(prompt, link.abilities));
+const blocksOf = (prompts: readonly Prompt[], { agentProcess }: PreparedSession): ContentBlock[] =>
+  prompts.flatMap((prompt) => promptBlocks(prompt, agentProcess.capabilities));
 
 function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"]> {
   switch (reason) {
@@ -141,9 +148,9 @@ function finishOf(reason: string, name: string): NonNullable<TurnResult["finish"
 }
 
 /** Estimates the usage, which the protocol does not report: four characters per token. */
-const estimate = ({ heard, said }: Meter): NonNullable<TurnResult["usage"]> => ({
-  inputTokens: Math.ceil(heard / CHARS_PER_TOKEN),
-  outputTokens: Math.ceil(said / CHARS_PER_TOKEN),
+const estimate = ({ input, output }: Meter): NonNullable<TurnResult["usage"]> => ({
+  inputTokens: Math.ceil(input / CHARS_PER_TOKEN),
+  outputTokens: Math.ceil(output / CHARS_PER_TOKEN),
   estimated: true,
 });
 

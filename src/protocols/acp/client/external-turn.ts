@@ -13,23 +13,23 @@
 import type { ContentBlock, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import type { Turn } from "../../../ports/agent.ts";
 import { AgentError } from "./agent-errors.ts";
-import { type AgentProcess, type Listener, wordsOf } from "./agent-process.ts";
+import { type AgentProcess, agentErrorText, type Listener } from "./agent-process.ts";
 import { CANCEL_CALL } from "./capabilities.ts";
 import { isObject } from "./kept-json.ts";
-import { ASK_AGAIN_SHARE, CALLS_MAX, END_SHARE, ORDER_WAIT_MS } from "./limits.ts";
+import { CALLS_MAX, END_SHARE, ORDER_WAIT_MS, REPEAT_SHARE } from "./limits.ts";
 import { MirroredCall, type MirroredCallParts } from "./mirrored-call.ts";
-import { askLeave, readOptions } from "./permission.ts";
+import { readOptions, requestApproval } from "./permission.ts";
 import { RunProcesses } from "./run-processes.ts";
-import { type CallChange, readNews, type Update } from "./update.ts";
+import { type CallChange, readCallChange, type Update } from "./update.ts";
 
 export class ExternalTurn implements Listener {
   readonly sessionId: string;
   /** Characters of its text and reasoning. */
-  said = 0;
+  outputChars = 0;
   readonly #turn: Turn;
-  readonly #link: AgentProcess;
+  readonly #agentProcess: AgentProcess;
   readonly #processes: RunProcesses;
-  readonly #mirrors = new Map<string, MirroredCall>();
+  readonly #mirroredCalls = new Map<string, MirroredCall>();
   readonly #updates: Update[] = [];
   #passingOn: Promise<void> = Promise.resolve();
   #isPassingOn = false;
@@ -38,11 +38,11 @@ export class ExternalTurn implements Listener {
   #stopBy = 0;
   #dispose: (() => void)[] = [];
 
-  constructor(turn: Turn, link: AgentProcess, sessionId: string) {
+  constructor(turn: Turn, agentProcess: AgentProcess, sessionId: string) {
     this.#turn = turn;
-    this.#link = link;
+    this.#agentProcess = agentProcess;
     this.sessionId = sessionId;
-    this.#processes = new RunProcesses(turn, link);
+    this.#processes = new RunProcesses(turn, agentProcess);
   }
 
   /** Sends the prompt. Resolves with the agent's stop reason. */
@@ -51,27 +51,28 @@ export class ExternalTurn implements Listener {
     const stop = (): void => this.#stop();
     await this.#processes.begin();
     signal.throwIfAborted();
-    this.#link.listener = this;
+    this.#agentProcess.listener = this;
     try {
       const { sessionId } = this;
-      const asked = this.#link.request<unknown>("session/prompt", { sessionId, prompt }, this.#again.signal);
+      const answered = this.#agentProcess.request<unknown>("session/prompt", { sessionId, prompt }, this.#again.signal);
       signal.addEventListener("abort", stop, { once: true });
-      const answer = await asked;
+      const answer = await answered;
       const stopReason = isObject(answer) ? answer.stopReason : undefined;
-      if (typeof stopReason !== "string") throw new AgentError("agent_failed", `${this.#link.name} ${NO_ANSWER}`);
+      if (typeof stopReason !== "string")
+        throw new AgentError("agent_failed", `${this.#agentProcess.name} ${NO_ANSWER}`);
       await this.#endCommands();
-      await this.#settleCalls(`${this.#link.name} ended its turn and did not report the outcome of this call.`);
+      await this.#settleCalls(`${this.#agentProcess.name} ended its turn and did not report the outcome of this call.`);
       return stopReason;
     } catch (error) {
       throw await this.#failed(error);
     } finally {
       signal.removeEventListener("abort", stop);
       for (const dispose of this.#dispose) dispose();
-      this.#link.listener = undefined;
+      this.#agentProcess.listener = undefined;
     }
   }
 
-  told(update: Update): void {
+  onUpdate(update: Update): void {
     this.#updates.push(update);
     if (!this.#isPassingOn) this.#passingOn = this.#passOn();
   }
@@ -90,14 +91,14 @@ export class ExternalTurn implements Listener {
   #pass(update: Update): Promise<unknown> | undefined {
     switch (update.kind) {
       case "call": {
-        const before = this.#beginHeld(update.news.id);
-        if (before === undefined) return this.#passCall(update.news);
-        return before.then(() => this.#passCall(update.news));
+        const before = this.#beginHeld(update.change.id);
+        if (before === undefined) return this.#passCall(update.change);
+        return before.then(() => this.#passCall(update.change));
       }
       case "replayed":
         return undefined;
       case "other":
-        this.#link.onUpdate(update.raw);
+        this.#agentProcess.onUnrecorded(update.raw);
         return undefined;
       default: {
         const before = this.#beginHeld();
@@ -108,22 +109,22 @@ export class ExternalTurn implements Listener {
   }
 
   #emit({ kind, text }: Extract<Update, { kind: "text" | "thought" }>): void {
-    this.said += text.length;
+    this.outputChars += text.length;
     if (kind === "text") this.#turn.emit(text);
     else this.#turn.emit(text, "reasoning");
   }
 
-  #passCall(news: CallChange): Promise<unknown> | undefined {
-    const mirror = this.#mirror(news.id);
-    if (mirror === undefined) return undefined;
-    const before = mirror.phase;
-    mirror.told(news);
-    return mirror.phase === before ? undefined : mirror.recorded;
+  #passCall(change: CallChange): Promise<unknown> | undefined {
+    const mirroredCall = this.#mirroredCall(change.id);
+    if (mirroredCall === undefined) return undefined;
+    const before = mirroredCall.phase;
+    mirroredCall.update(change);
+    return mirroredCall.phase === before ? undefined : mirroredCall.recorded;
   }
 
   /** Records calls that still wait for their input, because they come before what was sent after them. */
   #beginHeld(except?: string): Promise<unknown> | undefined {
-    const held = [...this.#mirrors].flatMap(([id, one]) => (one.phase === "held" && id !== except ? [one] : []));
+    const held = [...this.#mirroredCalls].flatMap(([id, one]) => (one.phase === "held" && id !== except ? [one] : []));
     if (held.length === 0) return undefined;
     for (const one of held) one.begin();
     return this.#inTime(Promise.all(held.map((one) => one.recorded)));
@@ -139,32 +140,37 @@ export class ExternalTurn implements Listener {
 
   async permission(params: unknown, taken: AbortSignal): Promise<RequestPermissionResponse> {
     await this.#passingOn;
-    const news = readNews(isObject(params) ? params.toolCall : undefined);
-    const mirror = news === undefined ? undefined : this.#mirror(news.id);
-    if (mirror === undefined || news === undefined || this.#turn.signal.aborted)
+    const change = readCallChange(isObject(params) ? params.toolCall : undefined);
+    const mirroredCall = change === undefined ? undefined : this.#mirroredCall(change.id);
+    if (mirroredCall === undefined || change === undefined || this.#turn.signal.aborted)
       return { outcome: { outcome: "cancelled" } };
     // A permission request comes before the call begins, whatever status it has.
-    mirror.told({ ...news, status: undefined });
+    mirroredCall.update({ ...change, status: undefined });
     const back = new Promise<void>((resolve) => taken.addEventListener("abort", () => resolve(), { once: true }));
-    return askLeave(mirror, readOptions(params), Promise.race([this.#stopping.promise, back]), this.#link.leave);
+    return requestApproval(
+      mirroredCall,
+      readOptions(params),
+      Promise.race([this.#stopping.promise, back]),
+      this.#agentProcess.leave,
+    );
   }
 
   /** Undefined if there are too many. */
-  #mirror(id: string): MirroredCall | undefined {
-    const known = this.#mirrors.get(id);
-    if (known !== undefined || this.#mirrors.size >= CALLS_MAX) return known;
+  #mirroredCall(id: string): MirroredCall | undefined {
+    const known = this.#mirroredCalls.get(id);
+    if (known !== undefined || this.#mirroredCalls.size >= CALLS_MAX) return known;
     const made = new MirroredCall(id, this.#parts());
-    this.#mirrors.set(id, made);
+    this.#mirroredCalls.set(id, made);
     return made;
   }
 
   #parts(): MirroredCallParts {
     const { sessionId } = this;
     const ask = async (toolCallId: string): Promise<void> => {
-      this.#link.request(CANCEL_CALL, { sessionId, toolCallId }).catch(ignore);
+      this.#agentProcess.request(CANCEL_CALL, { sessionId, toolCallId }).catch(ignore);
     };
     const stopper = ({ id, sort }: CallChange): (() => Promise<void>) | undefined => {
-      if (this.#link.abilities.cancelsCalls) return () => ask(id);
+      if (this.#agentProcess.capabilities.cancelsCalls) return () => ask(id);
       // Its processes are those that started while it was the only call.
       return sort === "execute" && this.#processes.areListed
         ? () => this.#processes.endOfCall(this.#openCalls, this.#turn.graceMs * CALL_END_SHARE)
@@ -172,25 +178,27 @@ export class ExternalTurn implements Listener {
     };
     const forbidden = (title: string): void => {
       // The call began without a request and cannot be prevented; the run is stopped instead.
-      this.#turn.stop(`${this.#link.name} did without asking what a rule of the host forbids: ${title}`).catch(ignore);
+      this.#turn
+        .stop(`${this.#agentProcess.name} did without asking what a rule of the host forbids: ${title}`)
+        .catch(ignore);
     };
     return { turn: this.#turn, stopper, forbidden, ended: () => this.#processes.callEnded(this.#openCalls) };
   }
 
   get #openCalls(): number {
-    return [...this.#mirrors.values()].filter(({ phase }) => phase === "called").length;
+    return [...this.#mirroredCalls.values()].filter(({ phase }) => phase === "called").length;
   }
 
   #stop(): void {
     const { clock, graceMs } = this.#turn;
     const { sessionId } = this;
-    const endMs = Math.min(this.#link.stopMs ?? graceMs * END_SHARE, graceMs * END_SHARE_MAX);
+    const endMs = Math.min(this.#agentProcess.stopMs ?? graceMs * END_SHARE, graceMs * END_SHARE_MAX);
     this.#stopBy = clock.elapsed() + graceMs;
-    this.#link.notify("session/cancel", { sessionId });
+    this.#agentProcess.notify("session/cancel", { sessionId });
     this.#stopping.resolve();
     this.#dispose = [
-      clock.after(endMs * (ASK_AGAIN_SHARE / END_SHARE), () => this.#again.abort()),
-      clock.after(endMs, () => void this.#link.stop({ kind: "policy", note: NOT_STOPPED })),
+      clock.after(endMs * (REPEAT_SHARE / END_SHARE), () => this.#again.abort()),
+      clock.after(endMs, () => void this.#agentProcess.stop({ kind: "policy", note: NOT_STOPPED })),
     ];
   }
 
@@ -198,9 +206,9 @@ export class ExternalTurn implements Listener {
   async #endCommands(): Promise<void> {
     if (!this.#turn.signal.aborted) return;
     for (const dispose of this.#dispose.splice(0)) dispose();
-    if (!this.#link.isOpen) {
+    if (!this.#agentProcess.isOpen) {
       // It answered while its process was being ended.
-      await this.#link.ended;
+      await this.#agentProcess.ended;
       return;
     }
     const leftMs = this.#stopBy - this.#turn.clock.elapsed();
@@ -211,30 +219,30 @@ export class ExternalTurn implements Listener {
 
   async #failed(error: unknown): Promise<unknown> {
     const { signal } = this.#turn;
-    const { name } = this.#link;
-    const words = error instanceof AgentError ? error.message : wordsOf(error);
-    if (words === undefined || !this.#link.isOpen) {
-      const result = await this.#link.stop({ kind: "policy", note: "Its connection is broken." });
+    const { name } = this.#agentProcess;
+    const text = error instanceof AgentError ? error.message : agentErrorText(error);
+    if (text === undefined || !this.#agentProcess.isOpen) {
+      const result = await this.#agentProcess.stop({ kind: "policy", note: "Its connection is broken." });
       await this.#settleCalls(
         `${name} ended before it reported the outcome of this call. Whether it was done is not known.`,
       );
       return signal.aborted
         ? signal.reason
-        : await this.#link.failed("agent_ended", "ended in the middle of the work", result);
+        : await this.#agentProcess.failed("agent_ended", "ended in the middle of the work", result);
     }
     await this.#endCommands();
     await this.#settleCalls(`${name} failed and did not report the outcome of this call.`);
     if (signal.aborted) return signal.reason;
     if (error instanceof AgentError) return error;
-    return new AgentError("agent_failed", `${name} failed: ${words}`, { cause: error });
+    return new AgentError("agent_failed", `${name} failed: ${text}`, { cause: error });
   }
 
   /** Ends all calls that are still open. */
   async #settleCalls(why: string): Promise<void> {
     await this.#passingOn;
-    const open = [...this.#mirrors.values()];
-    for (const mirror of open) mirror.end({ kind: "unknown", why });
-    await Promise.all(open.map((mirror) => mirror.result));
+    const open = [...this.#mirroredCalls.values()];
+    for (const mirroredCall of open) mirroredCall.end({ kind: "unknown", why });
+    await Promise.all(open.map((mirroredCall) => mirroredCall.result));
   }
 }
 

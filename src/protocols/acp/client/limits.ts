@@ -13,7 +13,7 @@ export const IDLE_MS = 10 * 60_000;
 export const IDLE_PROCESSES_MAX = 16;
 
 /** How long an idle process may take to exit once its input is closed. */
-export const PARTING_MS = 2_000;
+export const EXIT_MS = 2_000;
 
 /** Bytes of one message of an agent: enough for a picture or a large file. */
 export const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
@@ -22,14 +22,14 @@ export const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
 export const OUTPUT_KEPT_BYTES_MAX = 256 * 1024;
 
 /** Shares of the turn's grace period: until the cancel is repeated, and until the process is ended. */
-export const ASK_AGAIN_SHARE = 0.35;
+export const REPEAT_SHARE = 0.35;
 export const END_SHARE = 0.6;
 
 /** Share of the grace period for the process to clean up. The rest is for the kernel, and for verification. */
-export const TIDY_SHARE = 0.15;
+export const CLEANUP_SHARE = 0.15;
 
 /** How often new messages for the live run are polled, if the agent can accept them while it works. */
-export const STEER_EVERY_MS = 250;
+export const STEER_POLL_MS = 250;
 
 /** How long it may take to confirm one of them. */
 export const STEER_MS = 1_000;
@@ -61,10 +61,10 @@ export const PROGRESS_CHARS_MAX = 2_000;
 
 /** Characters of a call's name, and of an agent's own error message. */
 export const NAME_CHARS_MAX = 200;
-export const WORDS_CHARS_MAX = 1_000;
+export const ERROR_CHARS_MAX = 1_000;
 
 /** Bytes of stderr in the error about an agent that has ended. */
-export const LAST_WORDS_BYTES_MAX = 2_000;
+export const STDERR_BYTES_MAX = 2_000;
 
 /** Characters of the conversation for an agent that does not remember it. If it is longer, its end. */
 export const TRANSCRIPT_CHARS_MAX = 200_000;

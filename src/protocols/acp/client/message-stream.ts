@@ -5,7 +5,7 @@
 //    stdout.
 // 2. A line that is too long ends the stream, because its content is unknown.
 // 3. Nothing is buffered here: a line is handled in the tick in which it arrives, in order. A `session/update` reaches
-//    `told` before the answer that follows it.
+//    `onSessionUpdate` before the answer that follows it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { isUnparsable } from "../../../core/json-depth.ts";
 import { LineSplitter } from "../../../wire/line-splitter.ts";
@@ -15,23 +15,23 @@ import { MESSAGE_BYTES_MAX, NAME_CHARS_MAX } from "./limits.ts";
 export interface MessageStreamParts {
   readonly write: (line: string) => Promise<void>;
   /** Receives the parameters of `session/update` unchanged. Must not throw. */
-  readonly told: (params: unknown) => void;
+  readonly onSessionUpdate: (params: unknown) => void;
   readonly bytesMax?: number;
 }
 
 export class MessageStream {
   readonly stream: Stream;
   /** The first line that was not a message. */
-  strange: string | undefined = undefined;
+  strayLine: string | undefined = undefined;
   /** Why the stream failed. */
-  trouble: string | undefined = undefined;
+  failure: string | undefined = undefined;
   readonly #lines: LineSplitter;
-  readonly #told: (params: unknown) => void;
+  readonly #onSessionUpdate: (params: unknown) => void;
   #controller: ReadableStreamDefaultController<AnyMessage> | undefined;
   #ended = false;
 
-  constructor({ write, told, bytesMax = MESSAGE_BYTES_MAX }: MessageStreamParts) {
-    this.#told = told;
+  constructor({ write, onSessionUpdate, bytesMax = MESSAGE_BYTES_MAX }: MessageStreamParts) {
+    this.#onSessionUpdate = onSessionUpdate;
     const readable = new ReadableStream<AnyMessage>({
       start: (controller) => {
         this.#controller = controller;
@@ -48,7 +48,7 @@ export class MessageStream {
     });
   }
 
-  hear(piece: Uint8Array): void {
+  push(piece: Uint8Array): void {
     if (!this.#ended) this.#lines.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
   }
 
@@ -64,15 +64,15 @@ export class MessageStream {
   #line(text: string): void {
     if (text === "" || this.#ended) return;
     const message = parse(text);
-    if (message === undefined) this.strange ??= brief(text, NAME_CHARS_MAX);
-    else if ("method" in message && message.method === "session/update") this.#told(message.params);
+    if (message === undefined) this.strayLine ??= brief(text, NAME_CHARS_MAX);
+    else if ("method" in message && message.method === "session/update") this.#onSessionUpdate(message.params);
     else this.#controller?.enqueue(message);
   }
 
   #fail(error: Error): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.trouble = error.message;
+    this.failure = error.message;
     this.#controller?.error(error);
   }
 }
@@ -82,9 +82,9 @@ function parse(text: string): AnyMessage | undefined {
   try {
     const given: unknown = JSON.parse(text);
     if (!isObject(given) || given.jsonrpc !== "2.0") return undefined;
-    const speaks = typeof given.method === "string" || "result" in given || "error" in given;
+    const isMessage = typeof given.method === "string" || "result" in given || "error" in given;
     // A request, a notification or an answer by its fields; other fields are checked where they are used.
-    return speaks ? (given as AnyMessage) : undefined;
+    return isMessage ? (given as AnyMessage) : undefined;
   } catch {
     return undefined;
   }

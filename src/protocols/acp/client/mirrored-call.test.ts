@@ -5,7 +5,7 @@ import type { CallOptions, Execute, Turn } from "../../../ports/agent.ts";
 import { type ManualClock, manualClock } from "../../../testing/manual-clock.ts";
 import { HOLD_MS } from "./limits.ts";
 import { MirroredCall } from "./mirrored-call.ts";
-import { readNews } from "./update.ts";
+import { readCallChange } from "./update.ts";
 
 interface Called {
   readonly name: string;
@@ -24,8 +24,8 @@ function stage(): { mirror: MirroredCall; clock: ManualClock; calls: Called[]; t
   const turn: Turn = Object.assign(new FakeTurn(clock), { call });
   const mirror = new MirroredCall("t", { turn, stopper: () => undefined, forbidden: () => {} });
   const told = (fields: object): void => {
-    const news = readNews({ toolCallId: "t", ...fields });
-    if (news !== undefined) mirror.told(news);
+    const news = readCallChange({ toolCallId: "t", ...fields });
+    if (news !== undefined) mirror.update(news);
   };
   return { mirror, clock, calls, told };
 }

@@ -9,7 +9,7 @@ import type { Json } from "../../../core/model/prompt.ts";
 import type { CallResult, LiveCall, Turn } from "../../../ports/agent.ts";
 import { brief, keptJson } from "./kept-json.ts";
 import { CALL_CHARS_MAX, HOLD_MS, NAME_CHARS_MAX, PROGRESS_CHARS_MAX } from "./limits.ts";
-import { type CallChange, type CallContent, withNews } from "./update.ts";
+import { type CallChange, type CallContent, mergeCallChange } from "./update.ts";
 
 /** How the agent's call ended. `unknown`: the agent did not report it. */
 type End =
@@ -21,7 +21,7 @@ type End =
 export interface MirroredCallParts {
   readonly turn: Turn;
   /** Returns a function that stops this one call; undefined if it cannot be stopped alone. */
-  readonly stopper: (news: CallChange) => (() => Promise<unknown>) | undefined;
+  readonly stopper: (change: CallChange) => (() => Promise<unknown>) | undefined;
   /** Called for a call that the host forbids and that the agent began without a request. */
   readonly forbidden: (title: string) => void;
   /** Called when the call has ended in Belay. */
@@ -39,12 +39,12 @@ export class MirroredCall {
   readonly #parts: MirroredCallParts;
   readonly #begun = Promise.withResolvers<LiveCall>();
   readonly #ended = Promise.withResolvers<End>();
-  #news: CallChange;
+  #state: CallChange;
   #over = false;
   #cancelHold: (() => void) | undefined = undefined;
 
   constructor(id: string, parts: MirroredCallParts) {
-    this.#news = { id, ...NOTHING_KNOWN };
+    this.#state = { id, ...NOTHING_KNOWN };
     this.#parts = parts;
     this.begun = this.#begun.promise;
   }
@@ -56,18 +56,18 @@ export class MirroredCall {
   }
 
   get title(): string {
-    const { title, tool, sort } = this.#news;
+    const { title, tool, sort } = this.#state;
     return brief((title ?? tool ?? sort ?? "tool").replaceAll(/\s+/g, " ").trim() || "tool", NAME_CHARS_MAX);
   }
 
   /** The scope of an approval for the session: the tool if it has a name, otherwise exactly this call. */
   get scope(): string {
-    return brief(this.#news.tool ?? this.title, NAME_CHARS_MAX);
+    return brief(this.#state.tool ?? this.title, NAME_CHARS_MAX);
   }
 
   /** What is displayed for approval: the content where the agent gave no input. */
   get shown(): Json {
-    return this.#input(this.#news.content ?? []);
+    return this.#input(this.#state.content ?? []);
   }
 
   /** Resolves once its record so far is durable; later updates must be sent after it. */
@@ -77,16 +77,16 @@ export class MirroredCall {
     return this.#over ? result : Promise.race([this.begun, result]);
   }
 
-  told(news: CallChange): void {
+  update(change: CallChange): void {
     if (this.#over) return;
-    this.#news = withNews(this.#news, news);
-    const { status } = this.#news;
+    this.#state = mergeCallChange(this.#state, change);
+    const { status } = this.#state;
     if (status === "completed" || status === "failed") {
       this.begin();
       this.end({ kind: status });
     } else if (this.live !== undefined) {
-      this.#sendProgress(this.live, news);
-    } else if (status === "in_progress" || hasInput(this.#news)) {
+      this.#sendProgress(this.live, change);
+    } else if (status === "in_progress" || hasInput(this.#state)) {
       this.begin();
     } else {
       this.#cancelHold ??= this.#parts.turn.clock.after(HOLD_MS, () => this.begin());
@@ -98,7 +98,7 @@ export class MirroredCall {
     this.#cancelHold?.();
     if (this.result !== undefined) return;
     const { turn, stopper } = this.#parts;
-    const stop = stopper(this.#news);
+    const stop = stopper(this.#state);
     const options = { again: "begin", interruptible: stop !== undefined, provider: this.#provider() } as const;
     const input = this.#input([]);
     this.result = turn.call(this.title, input, (call) => this.#execute(call, stop), options).catch(() => undefined);
@@ -138,8 +138,8 @@ export class MirroredCall {
     call.signal.removeEventListener("abort", stop);
     // The agent may report the end of a command when only its first process is gone.
     await stopped;
-    const result = resultOf(this.#news);
-    for (const path of end.kind === "completed" || end.kind === "unknown" ? changedBy(this.#news) : []) {
+    const result = resultOf(this.#state);
+    for (const path of end.kind === "completed" || end.kind === "unknown" ? changedBy(this.#state) : []) {
       call.changed(path);
     }
     if (end.kind === "completed") return result;
@@ -152,7 +152,7 @@ export class MirroredCall {
 
   /** `shown`: content to display for approval, where the agent gave no input. */
   #input(shown: readonly CallContent[]): Json {
-    const { input, sort, paths = [] } = this.#news;
+    const { input, sort, paths = [] } = this.#state;
     if (input !== undefined) return input;
     return keptJson({
       ...(sort === undefined ? {} : { kind: sort }),
@@ -163,7 +163,7 @@ export class MirroredCall {
 
   /** The agent's own id of the call, and details that Belay's record has no field for. */
   #provider(): { readonly id: string; readonly data: Json } {
-    const { id, sort, status, locations } = this.#news;
+    const { id, sort, status, locations } = this.#state;
     const data = {
       ...(sort === undefined ? {} : { kind: sort }),
       ...(locations === undefined ? {} : { locations }),

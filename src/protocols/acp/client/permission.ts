@@ -31,34 +31,40 @@ export function readOptions(params: unknown): readonly Option[] {
 }
 
 /** `gone` resolves when the answer is no longer needed: the run is being stopped, or the request was cancelled. */
-export async function askLeave(
-  mirror: MirroredCall,
+export async function requestApproval(
+  mirroredCall: MirroredCall,
   options: readonly Option[],
   gone: Promise<void>,
   leave: Leave,
 ): Promise<RequestPermissionResponse> {
-  mirror.begin();
-  const answer = leave === "give" ? decided(mirror, options) : asked(mirror, options);
+  mirroredCall.begin();
+  const answer = leave === "give" ? answerUnasked(mirroredCall, options) : askPeople(mirroredCall, options);
   return Promise.race([answer, gone.then(() => CANCELLED)]);
 }
 
 /** With `leave: "give"` only the host's rules can refuse the call. */
-async function decided(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
-  const first = await Promise.race([mirror.begun.then(() => "allowed" as const), mirror.result]);
+async function answerUnasked(
+  mirroredCall: MirroredCall,
+  options: readonly Option[],
+): Promise<RequestPermissionResponse> {
+  const first = await Promise.race([mirroredCall.begun.then(() => "allowed" as const), mirroredCall.result]);
   return first === "allowed" ? allow(options) : refuse(first, options);
 }
 
-async function asked(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
-  const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
-  if (call === undefined) return refuse(await mirror.result, options);
-  if (mirror.wasAsked) return askAgain(mirror, options);
-  mirror.wasAsked = true;
+async function askPeople(mirroredCall: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
+  const call = await Promise.race([mirroredCall.begun, mirroredCall.result?.then(() => undefined)]);
+  if (call === undefined) return refuse(await mirroredCall.result, options);
+  if (mirroredCall.wasAsked) return askAgain(mirroredCall, options);
+  mirroredCall.wasAsked = true;
   try {
-    const ending = await call.approve?.({ name: mirror.title, input: mirror.shown }, { scope: mirror.scope });
+    const ending = await call.approve?.(
+      { name: mirroredCall.title, input: mirroredCall.shown },
+      { scope: mirroredCall.scope },
+    );
     if (ending === undefined) return deny(options);
     if (ending.kind === "allowed") return allow(options);
     if (ending.kind === "withdrawn") return CANCELLED;
-    mirror.end({ kind: "denied", why: denial(ending) });
+    mirroredCall.end({ kind: "denied", why: denial(ending) });
     return deny(options);
   } catch {
     // The call was stopped meanwhile, or there are too many questions.
@@ -73,14 +79,14 @@ function denial(ending: QuestionOutcome): string {
 }
 
 /** Asks again for a call that has begun: a separate question with the agent's own option names. */
-async function askAgain(mirror: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
+async function askAgain(mirroredCall: MirroredCall, options: readonly Option[]): Promise<RequestPermissionResponse> {
   if (options.length === 0) return CANCELLED;
   try {
-    const call = await Promise.race([mirror.begun, mirror.result?.then(() => undefined)]);
+    const call = await Promise.race([mirroredCall.begun, mirroredCall.result?.then(() => undefined)]);
     if (call === undefined) return deny(options);
     const names = options.map(({ name }) => name);
-    const asked = await call.ask({ text: `${mirror.title}?`, options: names, only: true });
-    const chosen = asked.kind === "answered" ? options.find(({ name }) => name === asked.value) : undefined;
+    const answer = await call.ask({ text: `${mirroredCall.title}?`, options: names, only: true });
+    const chosen = answer.kind === "answered" ? options.find(({ name }) => name === answer.value) : undefined;
     return chosen === undefined ? deny(options) : select(chosen);
   } catch {
     // The call was stopped meanwhile, or there are too many questions.

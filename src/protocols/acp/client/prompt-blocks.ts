@@ -7,8 +7,8 @@ import type { Capabilities } from "./capabilities.ts";
 export const textBlock = (text: string): ContentBlock => ({ type: "text", text });
 
 /** A prompt with its attachments. Unsupported ones are replaced by a text. */
-export function promptBlocks({ text, data }: Prompt, abilities: Capabilities): readonly ContentBlock[] {
-  const attached = attachmentsOf(data).map((one) => attachedBlock(one, abilities));
+export function promptBlocks({ text, data }: Prompt, capabilities: Capabilities): readonly ContentBlock[] {
+  const attached = attachmentsOf(data).map((one) => attachedBlock(one, capabilities));
   // A prompt may consist of pictures only.
   return text === "" && attached.length > 0 ? attached : [textBlock(text), ...attached];
 }

@@ -14,15 +14,15 @@ import { COMMANDS_GRACE_SHARE, COMMANDS_LIMIT_SHARE, NAME_CHARS_MAX } from "./li
 
 export class RunProcesses {
   readonly #turn: Turn;
-  readonly #link: AgentProcess;
+  readonly #agentProcess: AgentProcess;
   /** Processes that ran before the prompt. Undefined if they could not be listed. */
   #before: readonly TreeMember[] | undefined = undefined;
   /** Processes that ran before the current call. */
   #beforeCall: Promise<readonly TreeMember[] | undefined> = Promise.resolve(undefined);
 
-  constructor(turn: Turn, link: AgentProcess) {
+  constructor(turn: Turn, agentProcess: AgentProcess) {
     this.#turn = turn;
-    this.#link = link;
+    this.#agentProcess = agentProcess;
   }
 
   get areListed(): boolean {
@@ -33,7 +33,7 @@ export class RunProcesses {
   async begin(): Promise<void> {
     this.#before = await this.#list();
     this.#beforeCall = Promise.resolve(this.#before);
-    this.#link.baseline ??= this.#before;
+    this.#agentProcess.baseline ??= this.#before;
   }
 
   /** When no call is running, the processes that run now belong to none. */
@@ -47,48 +47,48 @@ export class RunProcesses {
    */
   async endOfCall(open: number, graceMs: number): Promise<void> {
     const before = open === 1 ? await this.#beforeCall : undefined;
-    if (before !== undefined) await this.#link.tree?.endOthers(before, { graceMs, limitMs: 2 * graceMs });
+    if (before !== undefined) await this.#agentProcess.tree?.endOthers(before, { graceMs, limitMs: 2 * graceMs });
   }
 
   /** Ends the processes that the run has started, within `leftMs`. Returns a remark for the answer. */
   async end(leftMs: number): Promise<string | undefined> {
     const ended = await this.#endAll(Math.max(0, leftMs));
-    const { name } = this.#link;
+    const { name } = this.#agentProcess;
     if (ended === undefined || ended.left.length > 0 || !ended.sure) {
-      await this.#link.stop({ kind: "policy", note: NOT_TOLD_APART });
+      await this.#agentProcess.stop({ kind: "policy", note: NOT_SEPARABLE });
       return `\n\n[The processes that ${name} had started could not be ended separately, so ${name} was ended too.]`;
     }
     if (ended.ended.length === 0) return undefined;
-    this.#link.probe();
+    this.#agentProcess.probe();
     return `\n\n[Ended with the cancel: ${named(ended.ended)}.]`;
   }
 
   /** After a run that was not cancelled: hands the processes left running over to the session. */
   async handOver(): Promise<void> {
-    const { baseline, processId, tree } = this.#link;
-    if (baseline === undefined || tree === undefined || this.#link.leftRunning !== undefined) return;
+    const { baseline, processId, tree } = this.#agentProcess;
+    if (baseline === undefined || tree === undefined || this.#agentProcess.leftRunning !== undefined) return;
     const left = others(await tree.members(), baseline);
     if (left.length === 0) return;
     const within = { process: processId, kept: baseline };
     const handle = await this.#turn.processes.start(titleOf(left), { feedback: "silent", within });
-    this.#link.leftRunning = handle;
+    this.#agentProcess.leftRunning = handle;
     const over = handle.wait().catch(() => undefined);
     void over.then((result) => {
-      this.#link.leftRunning = undefined;
+      this.#agentProcess.leftRunning = undefined;
       // The agent may have lost a server process with them.
-      if (result?.outcome.kind === "cancelled") this.#link.probe();
+      if (result?.outcome.kind === "cancelled") this.#agentProcess.probe();
     });
   }
 
   async #endAll(leftMs: number): Promise<TreeEnd | undefined> {
-    const { tree } = this.#link;
+    const { tree } = this.#agentProcess;
     if (tree === undefined || this.#before === undefined) return undefined;
     const limits = { graceMs: leftMs * COMMANDS_GRACE_SHARE, limitMs: leftMs * COMMANDS_LIMIT_SHARE };
     return tree.endOthers(this.#before, limits).catch(() => undefined);
   }
 
   async #list(): Promise<readonly TreeMember[] | undefined> {
-    return this.#link.tree?.members().catch(() => undefined);
+    return this.#agentProcess.tree?.members().catch(() => undefined);
   }
 }
 
@@ -111,4 +111,4 @@ function named(members: readonly TreeMember[]): string {
 
 const titleOf = (left: readonly TreeMember[]): string => brief(named(left), NAME_CHARS_MAX);
 
-const NOT_TOLD_APART = "The processes of the cancelled run could not be ended separately.";
+const NOT_SEPARABLE = "The processes of the cancelled run could not be ended separately.";

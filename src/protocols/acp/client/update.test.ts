@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readNews, readSessionUpdate, withNews } from "./update.ts";
+import { mergeCallChange, readCallChange, readSessionUpdate } from "./update.ts";
 
 const told = (update: unknown) => readSessionUpdate({ sessionId: "s", update }).update;
 const chunk = (content: unknown) => told({ sessionUpdate: "agent_message_chunk", content });
@@ -30,7 +30,13 @@ test.each([undefined, null, 7, [], {}, { sessionUpdate: "of_tomorrow" }, { sessi
 );
 
 test("an update of a call keeps valid fields, ignores malformed ones, and leaves missing ones unchanged", () => {
-  const first = readNews({ toolCallId: "t", title: "Run", status: "pending", rawInput: { a: 1 }, kind: "execute" });
+  const first = readCallChange({
+    toolCallId: "t",
+    title: "Run",
+    status: "pending",
+    rawInput: { a: 1 },
+    kind: "execute",
+  });
   const content = [
     { type: "content", content: { type: "text", text: "out" } },
     { type: "diff", path: "/a", newText: "new" },
@@ -38,9 +44,9 @@ test("an update of a call keeps valid fields, ignores malformed ones, and leaves
     "nothing",
   ];
   const locations = [{ path: "/a" }, { line: 3 }];
-  const second = readNews({ toolCallId: "t", title: null, status: "cancelled", content, locations });
+  const second = readCallChange({ toolCallId: "t", title: null, status: "cancelled", content, locations });
   if (first === undefined || second === undefined) throw new Error("It says which call it speaks of.");
-  expect(withNews(first, second)).toEqual({
+  expect(mergeCallChange(first, second)).toEqual({
     ...{ id: "t", title: "Run", tool: undefined, sort: "execute", status: "pending", input: { a: 1 } },
     ...{ paths: ["/a"], locations: [{ path: "/a" }], output: undefined },
     content: [
@@ -48,5 +54,5 @@ test("an update of a call keeps valid fields, ignores malformed ones, and leaves
       { kind: "diff", path: "/a", before: undefined, after: "new", raw: content[1] },
     ],
   });
-  expect(readNews({ title: "of no call" })).toBeUndefined();
+  expect(readCallChange({ title: "of no call" })).toBeUndefined();
 });

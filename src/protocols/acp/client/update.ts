@@ -5,7 +5,7 @@ import { isObject, keptJson } from "./kept-json.ts";
 
 export type Update =
   | { readonly kind: "text" | "thought"; readonly text: string }
-  | { readonly kind: "call"; readonly news: CallChange }
+  | { readonly kind: "call"; readonly change: CallChange }
   | { readonly kind: "replayed" }
   /** An update that Belay does not record. */
   | { readonly kind: "other"; readonly raw: unknown };
@@ -60,8 +60,8 @@ function readUpdate(given: unknown): Update {
       return { kind: "thought", text: readContent(given.content) };
     case "tool_call":
     case "tool_call_update": {
-      const news = readNews(given);
-      return news === undefined ? other : { kind: "call", news };
+      const change = readCallChange(given);
+      return change === undefined ? other : { kind: "call", change };
     }
     case "user_message_chunk":
       return { kind: "replayed" };
@@ -71,7 +71,7 @@ function readUpdate(given: unknown): Update {
 }
 
 /** Undefined if it names no call. */
-export function readNews(given: unknown): CallChange | undefined {
+export function readCallChange(given: unknown): CallChange | undefined {
   const fields = isObject(given) ? given : {};
   const id = textOf(fields.toolCallId);
   if (id === undefined) return undefined;
@@ -90,18 +90,18 @@ export function readNews(given: unknown): CallChange | undefined {
 }
 
 /** Merges an update into the known state of a call. */
-export function withNews(known: CallChange, news: CallChange): CallChange {
+export function mergeCallChange(known: CallChange, change: CallChange): CallChange {
   return {
     id: known.id,
-    title: news.title ?? known.title,
-    tool: news.tool ?? known.tool,
-    sort: news.sort ?? known.sort,
-    status: news.status ?? known.status,
-    content: news.content ?? known.content,
-    paths: news.paths ?? known.paths,
-    locations: news.locations ?? known.locations,
-    input: news.input ?? known.input,
-    output: news.output ?? known.output,
+    title: change.title ?? known.title,
+    tool: change.tool ?? known.tool,
+    sort: change.sort ?? known.sort,
+    status: change.status ?? known.status,
+    content: change.content ?? known.content,
+    paths: change.paths ?? known.paths,
+    locations: change.locations ?? known.locations,
+    input: change.input ?? known.input,
+    output: change.output ?? known.output,
   };
 }
 

@@ -43,10 +43,10 @@ export function editorLine(input: Readable, output: Writable): EditorLine {
   const writable = new WritableStream<AnyMessage>({
     write: async (message) => {
       await write(message);
-      open.say(message);
+      open.closed(message);
     },
   });
-  const readable = messagesOf(input, { heard: (message) => open.hear(message), faulty: write });
+  const readable = messagesOf(input, { onMessage: (message) => open.opened(message), onFault: write });
   return { stream: { readable, writable }, ended, answered: () => open.answered(), hangUp };
 }
 
@@ -63,12 +63,12 @@ class OpenRequests {
   readonly #ids = new Set<string>();
   #waiting: (() => void)[] = [];
 
-  hear(message: AnyMessage): void {
+  opened(message: AnyMessage): void {
     if (!("method" in message) || !("id" in message) || message.method === "session/prompt") return;
     this.#ids.add(JSON.stringify(message.id));
   }
 
-  say(message: AnyMessage): void {
+  closed(message: AnyMessage): void {
     if ("method" in message) return;
     this.#ids.delete(JSON.stringify(message.id));
     if (this.#ids.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
@@ -80,12 +80,12 @@ class OpenRequests {
   }
 }
 
-interface Ears {
-  heard(message: AnyMessage): void;
-  faulty(fault: Fault): Promise<void>;
+interface MessageHandlers {
+  onMessage(message: AnyMessage): void;
+  onFault(fault: Fault): Promise<void>;
 }
 
-function messagesOf(input: Readable, { heard, faulty }: Ears): ReadableStream<AnyMessage> {
+function messagesOf(input: Readable, { onMessage, onFault }: MessageHandlers): ReadableStream<AnyMessage> {
   let open = true;
   /** Malformed lines whose error the editor has not read yet. */
   let faults = 0;
@@ -93,7 +93,7 @@ function messagesOf(input: Readable, { heard, faulty }: Ears): ReadableStream<An
     const full = (): boolean => faults > 0 || (controller.desiredSize ?? 0) <= 0;
     const answer = async (fault: Fault): Promise<void> => {
       faults += 1;
-      await faulty(fault);
+      await onFault(fault);
       faults -= 1;
       if (!full()) input.resume();
     };
@@ -102,7 +102,7 @@ function messagesOf(input: Readable, { heard, faulty }: Ears): ReadableStream<An
         const decoded = decode(bytes);
         if (decoded === undefined) return;
         if (decoded.kind === "fault") return void answer(decoded.fault);
-        heard(decoded.message);
+        onMessage(decoded.message);
         controller.enqueue(decoded.message);
       },
       tooLong: () => void answer(faultOf(INVALID, `A message has at most ${MESSAGE_BYTES_MAX} bytes.`)),

@@ -8,7 +8,7 @@ import type { AcpSessions } from "../acp-sessions.ts";
 import { CALL_WAIT_MS } from "../limits.ts";
 import type { OwnPrompt } from "../own-prompt.ts";
 import { promptOf } from "../prompt-content.ts";
-import { invalidParams, notTold, rpcError } from "../rpc-error.ts";
+import { endUnknown, invalidParams, rpcError } from "../rpc-error.ts";
 import type { CallStopParams, RunStopParams, SteerParams } from "./extension-params.ts";
 
 export const CANCEL_CALL = "_belay/tool_call/cancel";
@@ -27,7 +27,7 @@ export async function stopCall(
   { sessionId, toolCallId, reason, remind }: CallStopParams,
 ): Promise<Record<string, never>> {
   refuseUnstoppable(context, sessionId, toolCallId);
-  const stopped = await asking(context.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
+  const stopped = await withRpcErrors(context.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs: 0 }));
   switch (stopped.receipt.kind) {
     case "withdrawn":
     case "stopping":
@@ -58,7 +58,7 @@ export interface CallStopped {
 export async function stopCallAlias(context: AcpSessions, params: CallStopParams): Promise<CallStopped> {
   const { sessionId, toolCallId, reason, remind, waitMs = CALL_WAIT_MS } = params;
   refuseUnstoppable(context, sessionId, toolCallId);
-  const { status, callId, tool, receipt } = await asking(
+  const { status, callId, tool, receipt } = await withRpcErrors(
     context.cancelCall({ sessionId, call: toolCallId, reason, remind, waitMs }),
   );
   return { status, callId, call_id: callId, tool, reason: keptReason(receipt, reason), receipt };
@@ -72,7 +72,7 @@ function keptReason(receipt: CancelReceipt & AwaitedOutcome, given: string | und
 }
 
 export const stopRun = (context: AcpSessions, { runId, reason }: RunStopParams): Promise<CancelReceipt> =>
-  asking(context.cancelRun(runId, reason));
+  withRpcErrors(context.cancelRun(runId, reason));
 
 export interface Steered {
   readonly outcome: "injected" | "startedNewTurn";
@@ -80,7 +80,8 @@ export interface Steered {
 }
 
 /** Delivers the text to the live run at its next turn, or starts a run if there is none. */
-export const steer = (context: AcpSessions, params: SteerParams): Promise<Steered> => asking(steered(context, params));
+export const steer = (context: AcpSessions, params: SteerParams): Promise<Steered> =>
+  withRpcErrors(steered(context, params));
 
 async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams): Promise<Steered> {
   const { joined, runId } = await context.prompt(sessionId, promptOf(prompt), "steer").run.accepted;
@@ -88,19 +89,19 @@ async function steered(context: AcpSessions, { sessionId, prompt }: SteerParams)
 }
 
 export const explain = (context: AcpSessions, sessionId: string): Promise<Explanation> =>
-  asking(context.explain(sessionId));
+  withRpcErrors(context.explain(sessionId));
 
 /** Converts an error of a prompt. For an accepted prompt the error says that its end is reported elsewhere. */
-export async function awaiting<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {
+export async function awaitPrompt<T>(own: OwnPrompt, what: Promise<T>): Promise<T> {
   try {
     return await what;
   } catch (error) {
-    throw notTold(error, own.runId);
+    throw endUnknown(error, own.runId);
   }
 }
 
 /** Converts any error to an error of the protocol. */
-export async function asking<T>(work: Promise<T>): Promise<T> {
+export async function withRpcErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

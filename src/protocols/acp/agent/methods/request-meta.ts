@@ -13,11 +13,11 @@ export function runNamed(meta: unknown): string | undefined {
  * count.
  */
 export function onWithdrawal(signal: AbortSignal, call: () => void): void {
-  const heard = (): void => {
+  const onAbort = (): void => {
     if (signal.reason instanceof RequestError && signal.reason.code === -32800) call(); // @fault leaving-cancels
   };
-  if (signal.aborted) heard();
-  else signal.addEventListener("abort", heard, { once: true });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
 }
 
 const fieldOf = (value: unknown, name: string): unknown =>

@@ -6,7 +6,15 @@ import { messageOf } from "../../../../core/errors.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { callStopParams, fieldsOf, runStopParams, text } from "./extension-params.ts";
-import { asking, CANCEL_CALL, CANCEL_CALL_ALIAS, CANCEL_RUN, stopCall, stopCallAlias, stopRun } from "./extensions.ts";
+import {
+  CANCEL_CALL,
+  CANCEL_CALL_ALIAS,
+  CANCEL_RUN,
+  stopCall,
+  stopCallAlias,
+  stopRun,
+  withRpcErrors,
+} from "./extensions.ts";
 import { runNamed } from "./request-meta.ts";
 
 export type Version = 1 | 2;
@@ -58,7 +66,7 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, v
     return one.stop(context, params, version);
   };
   // A notification has no answer that could carry a refusal.
-  const heard = async (received: Received): Promise<void> => {
+  const stopSilently = async (received: Received): Promise<void> => {
     try {
       await stop(received);
     } catch (error) {
@@ -70,10 +78,10 @@ export function onStops(app: acp.AgentApp | v2.AgentApp, context: AcpSessions, v
   for (const [method, { versions, native }] of Object.entries(STOPS)) {
     if (!versions.includes(version)) continue;
     if (native === "request") here.onRequest(method, stop);
-    if (native === "notification") here.onNotification(method, heard);
+    if (native === "notification") here.onNotification(method, stopSilently);
   }
   here.onRequest("*", stop);
-  here.onNotification("*", heard);
+  here.onNotification("*", stopSilently);
 }
 
 /** In version 2 background processes keep running. */
@@ -81,14 +89,16 @@ async function stopSession(context: AcpSessions, params: unknown, version: Versi
   const fields = fieldsOf(params);
   const background = version === 1 ? "stop" : "keep";
   // @fault cancel-covers-what-is-behind
-  const receipt = await asking(context.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }));
+  const receipt = await withRpcErrors(
+    context.cancel(text(fields, "sessionId"), { run: runNamed(fields._meta), background }),
+  );
   return { receipt };
 }
 
 /** Stops everything in a session and ends it: for this client (`close`) or permanently (`remove`). */
 function ended(how: "close" | "remove"): StopMethod["stop"] {
   return async (client, params) => {
-    await asking(client[how](text(fieldsOf(params), "sessionId")));
+    await withRpcErrors(client[how](text(fieldsOf(params), "sessionId")));
     return {};
   };
 }
@@ -96,7 +106,7 @@ function ended(how: "close" | "remove"): StopMethod["stop"] {
 async function stopTerminal(context: AcpSessions, params: unknown): Promise<object> {
   const fields = fieldsOf(params);
   const terminal = text(fields, "terminalId");
-  const { kind } = await asking(context.cancelProcess(text(fields, "sessionId"), terminal));
+  const { kind } = await withRpcErrors(context.cancelProcess(text(fields, "sessionId"), terminal));
   if (kind === "unknown") throw invalidParams(`There is no terminal ${terminal.slice(0, 128)}.`);
   if (kind === "settled") throw invalidParams("That terminal has ended already.");
   return {};

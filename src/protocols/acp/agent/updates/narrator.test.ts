@@ -22,7 +22,7 @@ const delta = (from: number, text: string): Delta => ({ type: "delta", runId: RU
 function told(...events: readonly (Event | Delta)[]): readonly Update[] {
   const narrator = new Narrator();
   return events.flatMap((event) =>
-    narrator.hear(
+    narrator.updatesFor(
       event.type === "delta" || event.type === "progress" || event.type === "output" ? event : recorded(event),
     ),
   );
@@ -129,7 +129,7 @@ describe("a question", () => {
   test("keeps the session waiting, until the end of its run at the latest", () => {
     const narrator = new Narrator();
     const states = [accepted, started, called, asked, settled].map((event) => {
-      narrator.hear(recorded(event));
+      narrator.updatesFor(recorded(event));
       return narrator.state;
     });
     expect(states).toEqual(["idle", "running", "running", "waiting", "idle"]);
@@ -166,7 +166,7 @@ describe("a process", () => {
 });
 
 test("a gap in the history is reported", () => {
-  expect(new Narrator().hear({ type: "gap", from: 1, to: 5 })).toMatchObject([{ type: "notice" }]);
+  expect(new Narrator().updatesFor({ type: "gap", from: 1, to: 5 })).toMatchObject([{ type: "notice" }]);
 });
 
 /** The events of a session from its start up to its head. */
@@ -175,7 +175,7 @@ async function narrated(session: SessionControl, deltas: "with" | "without"): Pr
   const narrator = new Narrator();
   const tellings: Update[] = [];
   for await (const event of session.events({ deltas })) {
-    tellings.push(...narrator.hear(event));
+    tellings.push(...narrator.updatesFor(event));
     if ("seq" in event && event.seq >= head) break;
   }
   return tellings;

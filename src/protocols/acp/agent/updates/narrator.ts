@@ -65,10 +65,10 @@ export class Narrator {
     return this.#unstoppable.has(callId);
   }
 
-  hear(event: Recorded | Delta | Gap): readonly Update[] {
+  updatesFor(event: Recorded | Delta | Gap): readonly Update[] {
     switch (event.type) {
       case "delta":
-        return this.#said(event);
+        return this.#textDelta(event);
       case "progress":
         return [progress(event)];
       case "output":
@@ -117,7 +117,7 @@ export class Narrator {
       case "process.settled":
         return this.#processEnded(event);
       case "session.mode_set":
-        return this.#moded(event.mode);
+        return this.#modeSet(event.mode);
       case "session.compacted":
         return [{ type: "compacted", id: event.turnId, summary: event.summary }];
       default:
@@ -126,7 +126,7 @@ export class Narrator {
   }
 
   /** A mode that this agent does not know was set for another agent, and is ignored. */
-  #moded(mode: string): readonly Update[] {
+  #modeSet(mode: string): readonly Update[] {
     if (!this.#modes.some(({ id }) => id === mode)) return [];
     this.#mode = mode;
     return [{ type: "mode", current: mode, modes: this.#modes }];
@@ -137,37 +137,37 @@ export class Narrator {
     return [{ type: "began", runId, prompt: this.#prompts.get(runId) }];
   }
 
-  #said(delta: DeltaOf<"delta">): readonly Update[] {
-    let voice = this.#turns.get(delta.turnId);
-    if (voice === undefined) {
-      voice = new TurnText(delta);
-      this.#turns.set(delta.turnId, voice);
+  #textDelta(delta: DeltaOf<"delta">): readonly Update[] {
+    let turnText = this.#turns.get(delta.turnId);
+    if (turnText === undefined) {
+      turnText = new TurnText(delta);
+      this.#turns.set(delta.turnId, turnText);
     }
-    return spoken(delta, voice, delta.kind === "reasoning" ? "thought" : "agent", voice.said(delta));
+    return textUpdates(delta, turnText, delta.kind === "reasoning" ? "thought" : "agent", turnText.delta(delta));
   }
 
   #kept(event: EventOf<"turn.extended">): readonly Update[] {
     // A turn whose beginning was missed is reported by its deltas from now on, and completed at its end.
-    const voice = this.#turns.get(event.turnId);
-    return voice === undefined ? [] : spoken(event, voice, "agent", voice.kept(event.text));
+    const turnText = this.#turns.get(event.turnId);
+    return turnText === undefined ? [] : textUpdates(event, turnText, "agent", turnText.logged(event.text));
   }
 
   #turnEnded(event: EventOf<"turn.settled">): readonly Update[] {
     const { runId, turnId, text, parts = [], usage } = event;
-    const voice = this.#turns.get(turnId) ?? new TurnText();
+    const turnText = this.#turns.get(turnId) ?? new TurnText();
     this.#turns.delete(turnId);
     if (usage !== undefined) this.#usage.set(runId, sum(this.#usage.get(runId), usage));
-    const thought = spoken(event, voice, "thought", voice.thoughts(parts));
+    const thought = textUpdates(event, turnText, "thought", turnText.thoughts(parts));
     if (text === undefined) return thought;
-    const rest = voice.rest(text);
-    if (rest !== undefined) return [...thought, ...spoken(event, voice, "agent", rest)];
-    return [...thought, { type: "replaced", runId, messageId: messageId(turnId, voice), text }];
+    const rest = turnText.rest(text);
+    if (rest !== undefined) return [...thought, ...textUpdates(event, turnText, "agent", rest)];
+    return [...thought, { type: "replaced", runId, messageId: messageId(turnId, turnText), text }];
   }
 
   #called({ runId, callId, name, input, interruptible, provider }: EventOf<"call.requested">): readonly Update[] {
     this.#calls.set(callId, []);
     if (interruptible === false) this.#unstoppable.add(callId);
-    for (const [turnId, voice] of this.#turns) if (runOf(turnId) === runId) voice.interrupted();
+    for (const [turnId, turnText] of this.#turns) if (runOf(turnId) === runId) turnText.afterCall();
     const details = callDetails(provider?.data);
     return [{ type: "call", runId, callId, name, input, stoppable: interruptible !== false, details }];
   }
@@ -240,15 +240,15 @@ function progress({ runId, callId, data }: DeltaOf<"progress">): Update {
   return { type: "call-progress", runId, callId, text: shownText(shown), details };
 }
 
-const messageId = (turnId: TurnId, voice: TurnText): string => `${turnId}.m${voice.message}`;
+const messageId = (turnId: TurnId, turnText: TurnText): string => `${turnId}.m${turnText.message}`;
 
-function spoken(
+function textUpdates(
   { runId, turnId }: { readonly runId: RunId; readonly turnId: TurnId },
-  voice: TurnText,
+  turnText: TurnText,
   by: "agent" | "thought",
   text: string,
 ): readonly Update[] {
-  const id = by === "thought" ? `${messageId(turnId, voice)}.thought` : messageId(turnId, voice);
+  const id = by === "thought" ? `${messageId(turnId, turnText)}.thought` : messageId(turnId, turnText);
   return pieces(text).map((piece) => ({ type: "said", runId, by, messageId: id, text: piece }));
 }
 

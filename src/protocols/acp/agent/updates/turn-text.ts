@@ -10,19 +10,19 @@ import type { TurnPart } from "../../../../core/model/event.ts";
 const TAIL_CHARS = 64;
 
 export class TurnText {
-  #told = 0;
+  #sent = 0;
   #thought = 0;
   #kept = 0;
   #tail = "";
   /** The number of the current message: text after a call is a new message. */
   #message = 1;
-  #spoken = false;
+  #hasText = false;
 
   /** `joined`: a delta in the middle of the turn. The text before it is not sent. */
   constructor(joined?: Extract<Delta, { type: "delta" }>) {
     if (joined === undefined) return;
     if (joined.kind === "reasoning") this.#thought = joined.from;
-    else this.#told = joined.from;
+    else this.#sent = joined.from;
   }
 
   get message(): number {
@@ -30,32 +30,32 @@ export class TurnText {
   }
 
   /** A call separates the text before it from the text after it. */
-  interrupted(): void {
-    if (this.#spoken) this.#message += 1;
-    this.#spoken = false;
+  afterCall(): void {
+    if (this.#hasText) this.#message += 1;
+    this.#hasText = false;
   }
 
   /** Adds a delta and returns its new text. A delta after a gap is skipped: the logged piece fills it. */
-  said({ from, text, kind }: Extract<Delta, { type: "delta" }>): string {
-    const before = kind === "reasoning" ? this.#thought : this.#told;
+  delta({ from, text, kind }: Extract<Delta, { type: "delta" }>): string {
+    const before = kind === "reasoning" ? this.#thought : this.#sent;
     if (from > before) return "";
     const fresh = text.slice(before - from);
     if (kind === "reasoning") this.#thought += fresh.length;
-    else this.#tell(fresh);
+    else this.#add(fresh);
     return fresh;
   }
 
-  kept(text: string): string {
-    const fresh = text.slice(Math.max(0, this.#told - this.#kept));
+  logged(text: string): string {
+    const fresh = text.slice(Math.max(0, this.#sent - this.#kept));
     this.#kept += text.length;
-    this.#tell(fresh);
+    this.#add(fresh);
     return fresh;
   }
 
   /** The unsent rest of the complete text; undefined if it differs from the text that was sent. */
   rest(whole: string): string | undefined {
-    if (!whole.slice(0, this.#told).endsWith(this.#tail) || whole.length < this.#told) return undefined;
-    return whole.slice(this.#told);
+    if (!whole.slice(0, this.#sent).endsWith(this.#tail) || whole.length < this.#sent) return undefined;
+    return whole.slice(this.#sent);
   }
 
   thoughts(parts: readonly TurnPart[]): string {
@@ -63,10 +63,10 @@ export class TurnText {
     return whole.slice(this.#thought);
   }
 
-  #tell(fresh: string): void {
+  #add(fresh: string): void {
     if (fresh === "") return;
-    this.#told += fresh.length;
-    this.#spoken = true;
+    this.#sent += fresh.length;
+    this.#hasText = true;
     this.#tail = (this.#tail + fresh).slice(-TAIL_CHARS);
   }
 }

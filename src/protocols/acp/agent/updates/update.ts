@@ -7,7 +7,7 @@ import type { Question } from "../../../../core/model/question.ts";
 import type { CallDetails } from "../agent-details.ts";
 import type { ModeChoice } from "../mode-choice.ts";
 
-export type Update = RunUpdate | CallUpdate | TerminalUpdate | Aside;
+export type Update = RunUpdate | CallUpdate | TerminalUpdate | SessionUpdate;
 
 /** Updates about a run and its text. */
 export type RunUpdate =
@@ -93,7 +93,7 @@ export type TerminalUpdate =
       readonly tail: string | undefined;
     };
 
-export type Aside =
+export type SessionUpdate =
   /** The session's mode from now on, and the available modes. */
   | ({ readonly type: "mode" } & ModeChoice)
   | { readonly type: "compacted"; readonly id: string; readonly summary: string }

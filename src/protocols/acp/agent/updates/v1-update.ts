@@ -3,7 +3,7 @@ import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallStatus } fro
 import type { RunId } from "../../../../core/model/ids.ts";
 import type { Json } from "../../../../core/model/prompt.ts";
 import { type CallDetails, resultContent } from "../agent-details.ts";
-import { endMeta, formatEnd, rawOutput, troubles } from "../format-end.ts";
+import { endMeta, failureNotices, formatEnd, rawOutput } from "../format-end.ts";
 import { v1Options } from "../mode-choice.ts";
 import type { Origin } from "../peer.ts";
 import { pieces, shownText } from "./shown-text.ts";
@@ -11,23 +11,23 @@ import { toolTitle } from "./tool-title.ts";
 import type { Update } from "./update.ts";
 
 /** Empty if this version cannot express the update. */
-export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
-  switch (telling.type) {
+export function v1Updates(given: Update, { when, whose }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
+  switch (given.type) {
     case "began":
     case "taken":
       // The client that sent the prompt shows it already.
-      if (telling.prompt === undefined || (when === "live" && whose === "own")) return []; // @fault own-prompt-told
-      return pieces(telling.prompt).map((piece) => ({
-        ...{ sessionUpdate: "user_message_chunk", messageId: telling.runId, content: text(piece) },
-        ...meta(telling.runId),
+      if (given.prompt === undefined || (when === "live" && whose === "own")) return []; // @fault own-prompt-told
+      return pieces(given.prompt).map((piece) => ({
+        ...{ sessionUpdate: "user_message_chunk", messageId: given.runId, content: text(piece) },
+        ...meta(given.runId),
       }));
     case "said":
       return [
         {
-          sessionUpdate: telling.by === "thought" ? "agent_thought_chunk" : "agent_message_chunk",
-          messageId: telling.messageId,
-          content: text(telling.text),
-          ...meta(telling.runId),
+          sessionUpdate: given.by === "thought" ? "agent_thought_chunk" : "agent_message_chunk",
+          messageId: given.messageId,
+          content: text(given.text),
+          ...meta(given.runId),
         },
       ];
     case "replaced":
@@ -35,42 +35,42 @@ export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string 
       return [
         {
           sessionUpdate: "agent_message_chunk",
-          messageId: `${telling.messageId}.whole`,
-          content: text(telling.text),
-          ...meta(telling.runId),
+          messageId: `${given.messageId}.whole`,
+          content: text(given.text),
+          ...meta(given.runId),
         },
       ];
     case "call":
-      return [called(telling, cwd)];
+      return [called(given, cwd)];
     case "call-phase":
-      return [update(telling, { status: telling.phase === "waits" ? "pending" : "in_progress" })];
+      return [update(given, { status: given.phase === "waits" ? "pending" : "in_progress" })];
     case "call-progress":
-      return progressed(telling);
+      return progressed(given);
     case "process-output":
-      return telling.callId === undefined ? [] : [output(telling.callId, telling.tail)];
+      return given.callId === undefined ? [] : [output(given.callId, given.tail)];
     case "call-ended":
-      return [ended(telling)];
+      return [ended(given)];
     case "mode":
       // Not in history: the answer to opening the session contains the current mode.
       if (when === "history") return [];
       return [
-        { sessionUpdate: "current_mode_update", currentModeId: telling.current },
-        { sessionUpdate: "config_option_update", configOptions: v1Options(telling) },
+        { sessionUpdate: "current_mode_update", currentModeId: given.current },
+        { sessionUpdate: "config_option_update", configOptions: v1Options(given) },
       ];
     case "compacted":
       return [
         {
           sessionUpdate: "compaction_update",
-          compactionId: telling.id,
+          compactionId: given.id,
           status: "completed",
-          summary: [text(telling.summary)],
+          summary: [text(given.summary)],
         },
       ];
     case "notice":
-      return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
+      return [{ sessionUpdate: "notice", severity: "info", title: given.title, description: given.text }];
     case "ended":
       // The client that sent the prompt gets the outcome in the answer.
-      return when === "live" && whose === "own" ? [] : troubles(telling);
+      return when === "live" && whose === "own" ? [] : failureNotices(given);
     case "asked":
     case "answered":
     case "process":
@@ -79,8 +79,8 @@ export function v1Updates(telling: Update, { when, whose }: Origin, cwd: string 
   }
 }
 
-function called(telling: Extract<Update, { type: "call" }>, cwd: string | undefined): SessionUpdate {
-  const { runId, callId, name, input, stoppable, details } = telling;
+function called(given: Extract<Update, { type: "call" }>, cwd: string | undefined): SessionUpdate {
+  const { runId, callId, name, input, stoppable, details } = given;
   const { title, kind, locations } = toolTitle(name, input, cwd);
   return {
     ...{ sessionUpdate: "tool_call", toolCallId: callId, title, name, kind, status: "in_progress" },
@@ -90,11 +90,11 @@ function called(telling: Extract<Update, { type: "call" }>, cwd: string | undefi
   };
 }
 
-function progressed(telling: Extract<Update, { type: "call-progress" }>): readonly SessionUpdate[] {
-  const { details = {}, text: words } = telling;
+function progressed(given: Extract<Update, { type: "call-progress" }>): readonly SessionUpdate[] {
+  const { details = {}, text: words } = given;
   const shown = details.content ?? (words === "" ? undefined : [content(words)]);
   const change = { ...details, ...(shown === undefined ? {} : { content: shown }) };
-  return Object.keys(change).length === 0 ? [] : [update(telling, change)];
+  return Object.keys(change).length === 0 ? [] : [update(given, change)];
 }
 
 const text = (words: string): ContentBlock => ({ type: "text", text: words });
@@ -125,14 +125,14 @@ const output = (callId: string, tail: string): SessionUpdate => ({
 });
 
 /** This version has no status for a stopped call: it is `failed`, with the real status in the metadata. */
-function ended(telling: Extract<Update, { type: "call-ended" }>): SessionUpdate {
-  const { outcome, result, changes } = telling;
+function ended(given: Extract<Update, { type: "call-ended" }>): SessionUpdate {
+  const { outcome, result, changes } = given;
   const shown = [shownText(result), formatEnd(outcome)].filter((one) => one !== "").join("\n");
   const rich = resultContent(result);
   const end = formatEnd(outcome);
   const plain = shown === "" ? [] : [content(shown)];
   return update(
-    telling,
+    given,
     {
       status: outcome.kind === "completed" ? "completed" : "failed", // @fault new-status-to-old-clients
       content: rich === undefined ? plain : [...rich, ...(end === "" ? [] : [content(end)])],

@@ -3,7 +3,7 @@ import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientp
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { ProcessId, RunId } from "../../../../core/model/ids.ts";
 import type { CallDetails } from "../agent-details.ts";
-import { endMeta, formatEnd, LOST, rawOutput, troubles } from "../format-end.ts";
+import { endMeta, failureNotices, formatEnd, LOST, rawOutput } from "../format-end.ts";
 import { v2Options } from "../mode-choice.ts";
 import type { Origin } from "../peer.ts";
 import { shownText } from "./shown-text.ts";
@@ -11,49 +11,49 @@ import { toolTitle } from "./tool-title.ts";
 import type { Update } from "./update.ts";
 
 /** Empty if this version cannot express the update. State updates are only sent live. */
-export function v2Updates(telling: Update, { when }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
-  switch (telling.type) {
+export function v2Updates(given: Update, { when }: Origin, cwd: string | undefined): readonly SessionUpdate[] {
+  switch (given.type) {
     case "began":
-      return [...message(telling.runId, telling.prompt), ...(when === "live" ? [RUNNING] : [])];
+      return [...message(given.runId, given.prompt), ...(when === "live" ? [RUNNING] : [])];
     case "taken":
-      return message(telling.runId, telling.prompt);
+      return message(given.runId, given.prompt);
     case "said": {
-      const { runId, messageId, text: words } = telling;
+      const { runId, messageId, text: words } = given;
       const chunk = { messageId, content: text(words), ...meta(runId) };
-      if (telling.by === "thought") return [{ sessionUpdate: "agent_thought_chunk", ...chunk }];
+      if (given.by === "thought") return [{ sessionUpdate: "agent_thought_chunk", ...chunk }];
       return [{ sessionUpdate: "agent_message_chunk", ...chunk }];
     }
     case "replaced":
-      return [{ sessionUpdate: "agent_message", messageId: telling.messageId, content: [text(telling.text)] }];
+      return [{ sessionUpdate: "agent_message", messageId: given.messageId, content: [text(given.text)] }];
     case "asked":
       return [{ sessionUpdate: "state_update", state: "requires_action" }];
     case "answered":
-      return when === "live" && telling.open === 0 ? [RUNNING] : [];
+      return when === "live" && given.open === 0 ? [RUNNING] : [];
     case "ended":
       // @fault idle-for-what-never-ran
-      if (when === "live" && telling.begun) return [idle(telling.outcome, telling.runId)];
-      return when === "live" ? [] : troubles(telling);
+      if (when === "live" && given.begun) return [idle(given.outcome, given.runId)];
+      return when === "live" ? [] : failureNotices(given);
     case "mode":
       // Not in history: the answer to opening the session contains the current mode.
-      return when === "live" ? [{ sessionUpdate: "config_option_update", configOptions: v2Options(telling) }] : [];
+      return when === "live" ? [{ sessionUpdate: "config_option_update", configOptions: v2Options(given) }] : [];
     case "compacted":
       return [
         {
-          ...{ sessionUpdate: "compaction_update", compactionId: telling.id, status: "completed" },
-          summary: [text(telling.summary)],
+          ...{ sessionUpdate: "compaction_update", compactionId: given.id, status: "completed" },
+          summary: [text(given.summary)],
         },
       ];
     case "notice":
-      return [{ sessionUpdate: "notice", severity: "info", title: telling.title, description: telling.text }];
+      return [{ sessionUpdate: "notice", severity: "info", title: given.title, description: given.text }];
     case "call":
     case "call-phase":
     case "call-progress":
     case "call-ended":
-      return [callUpdate(telling, cwd)];
+      return [callUpdate(given, cwd)];
     case "process":
     case "process-output":
     case "process-ended":
-      return terminalUpdates(telling);
+      return terminalUpdates(given);
   }
 }
 
@@ -93,13 +93,13 @@ function idle(outcome: Outcome, runId: RunId): SessionUpdate {
   }
 }
 
-type CallTelling = Extract<Update, { type: "call" | "call-phase" | "call-progress" | "call-ended" }>;
+type CallChange = Extract<Update, { type: "call" | "call-phase" | "call-progress" | "call-ended" }>;
 
-function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdate {
-  const base = { sessionUpdate: "tool_call_update", toolCallId: telling.callId } as const;
-  switch (telling.type) {
+function callUpdate(given: CallChange, cwd: string | undefined): SessionUpdate {
+  const base = { sessionUpdate: "tool_call_update", toolCallId: given.callId } as const;
+  switch (given.type) {
     case "call": {
-      const { runId, name, input, stoppable, details } = telling;
+      const { runId, name, input, stoppable, details } = given;
       const { title, kind, locations } = toolTitle(name, input, cwd);
       return {
         ...{ ...base, name, title, kind, status: "in_progress", rawInput: input, locations: [...locations] },
@@ -109,13 +109,13 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
       };
     }
     case "call-phase":
-      return { ...base, status: telling.phase === "waits" ? "pending" : "in_progress" };
+      return { ...base, status: given.phase === "waits" ? "pending" : "in_progress" };
     case "call-progress": {
-      const { details = {}, text: words } = telling;
+      const { details = {}, text: words } = given;
       return { ...base, ...plainDetails(details), ...(words === "" ? {} : { content: [content(words)] }) };
     }
     case "call-ended": {
-      const { runId, outcome, result, changes, processes } = telling;
+      const { runId, outcome, result, changes, processes } = given;
       const shown = [shownText(result), formatEnd(outcome)].filter((one) => one !== "").join("\n");
       return {
         ...{ ...base, status: outcome.kind === "lost" ? "failed" : outcome.kind, capabilities: null },
@@ -130,13 +130,13 @@ function callUpdate(telling: CallTelling, cwd: string | undefined): SessionUpdat
 /** Content has another form in this version, so only text is sent. */
 const plainDetails = ({ content: _, ...details }: CallDetails): Omit<CallDetails, "content"> => details;
 
-type TerminalTelling = Extract<Update, { type: "process" | "process-output" | "process-ended" }>;
+type TerminalChange = Extract<Update, { type: "process" | "process-output" | "process-ended" }>;
 
-function terminalUpdates(telling: TerminalTelling): readonly SessionUpdate[] {
-  const base = { sessionUpdate: "terminal_update", terminalId: telling.processId } as const;
-  switch (telling.type) {
+function terminalUpdates(given: TerminalChange): readonly SessionUpdate[] {
+  const base = { sessionUpdate: "terminal_update", terminalId: given.processId } as const;
+  switch (given.type) {
     case "process": {
-      const { command, cwd, call } = telling;
+      const { command, cwd, call } = given;
       const where = cwd?.startsWith("/") ? { cwd } : {};
       const started: SessionUpdate = { ...base, command, ...where, capabilities: { cancel: {} } };
       if (call === undefined) return [started];
@@ -144,9 +144,9 @@ function terminalUpdates(telling: TerminalTelling): readonly SessionUpdate[] {
       return [started, { sessionUpdate: "tool_call_update", toolCallId, content: terminals(processes) }];
     }
     case "process-output":
-      return [{ ...base, output: { data: base64(telling.tail) } }];
+      return [{ ...base, output: { data: base64(given.tail) } }];
     case "process-ended": {
-      const { exit, tail } = telling;
+      const { exit, tail } = given;
       const exitStatus = { exitCode: exit?.code ?? null, signal: exit?.signal ?? null };
       const output = tail === undefined ? {} : { output: { data: base64(tail) } };
       return [{ ...base, ...output, exitStatus, capabilities: null }];

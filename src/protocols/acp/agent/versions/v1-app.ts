@@ -2,11 +2,11 @@
 import * as acp from "@agentclientprotocol/sdk";
 import type { Outcome } from "../../../../core/model/cancel.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
-import { aboutBelay, begin, broughtBy, list, STEERABLE } from "../client-requests.ts";
+import { aboutBelay, begin, list, resourcesOf, STEERABLE } from "../client-requests.ts";
 import { LOST } from "../format-end.ts";
 import { modelParams, sessionParams, steerParams } from "../methods/extension-params.ts";
 import * as extension from "../methods/extensions.ts";
-import { asking, awaiting } from "../methods/extensions.ts";
+import { awaitPrompt, withRpcErrors } from "../methods/extensions.ts";
 import { onWithdrawal } from "../methods/request-meta.ts";
 import { onStops } from "../methods/stops.ts";
 import { modeAsked, v1Menus, v1Options } from "../mode-choice.ts";
@@ -19,27 +19,27 @@ export function v1App(context: AcpSessions, version: string): acp.AgentApp {
   const { agent } = context;
   const menus = (id: string): object => agent?.menus(id) ?? v1Menus(context.choice(id));
   app.onRequest("initialize", ({ params, client }) => {
-    context.speak(new V1Peer(client, params.clientCapabilities ?? {}));
+    context.usePeer(new V1Peer(client, params.clientCapabilities ?? {}));
     return about(version, agent !== undefined);
   });
   app.onRequest("session/new", async ({ params }) => {
-    const sessionId = await asking(context.create(broughtBy(params)));
+    const sessionId = await withRpcErrors(context.create(resourcesOf(params)));
     return { sessionId, ...menus(sessionId) };
   });
   const open = async (params: acp.ResumeSessionRequest, from: "start" | "now"): Promise<acp.LoadSessionResponse> => {
-    await asking(context.open(params.sessionId, from, broughtBy(params)));
+    await withRpcErrors(context.open(params.sessionId, from, resourcesOf(params)));
     return menus(params.sessionId);
   };
   app.onRequest("session/load", ({ params }) => open(params, "start"));
   app.onRequest("session/resume", ({ params }) => open(params, "now"));
   app.onRequest("session/set_mode", async ({ params }) => {
     if (agent !== undefined) return agent.set("session/set_mode", params);
-    await asking(context.setMode(params.sessionId, params.modeId));
+    await withRpcErrors(context.setMode(params.sessionId, params.modeId));
     return {};
   });
   app.onRequest("session/set_config_option", async ({ params }) => {
     if (agent !== undefined) return agent.setOption(params);
-    await asking(context.setMode(params.sessionId, modeAsked(params)));
+    await withRpcErrors(context.setMode(params.sessionId, modeAsked(params)));
     return { configOptions: v1Options(context.choice(params.sessionId)) };
   });
   // Not a stable method, but other agents have it.
@@ -74,7 +74,7 @@ const about = (version: string, isFront: boolean): acp.InitializeResponse => ({
 /** Answers a prompt. A cancel is a result. A closed connection does not cancel; only a cancelled request does. */
 async function answer(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void context.withdraw(own));
-  const end = await awaiting(own, own.ended);
+  const end = await awaitPrompt(own, own.ended);
   return { stopReason: stopReason(end), _meta: { belay: endOf(end) } };
 }
 

@@ -2,10 +2,10 @@
 import * as acp from "@agentclientprotocol/sdk/experimental/v2";
 import { isSessionId } from "../../../../core/model/ids.ts";
 import type { AcpSessions } from "../acp-sessions.ts";
-import { aboutBelay, begin, broughtBy, list, STEERABLE } from "../client-requests.ts";
+import { aboutBelay, begin, list, resourcesOf, STEERABLE } from "../client-requests.ts";
 import { sessionParams, steerParams } from "../methods/extension-params.ts";
 import * as extension from "../methods/extensions.ts";
-import { asking, awaiting } from "../methods/extensions.ts";
+import { awaitPrompt, withRpcErrors } from "../methods/extensions.ts";
 import { onWithdrawal } from "../methods/request-meta.ts";
 import { onStops } from "../methods/stops.ts";
 import { modeAsked, v2Menus, v2Options } from "../mode-choice.ts";
@@ -18,23 +18,23 @@ export function v2App(context: AcpSessions, version: string): acp.AgentApp {
   let peer: V2Peer | undefined;
   app.onRequest("initialize", ({ params, client }) => {
     peer = new V2Peer(client, params.capabilities ?? {});
-    context.speak(peer);
+    context.usePeer(peer);
     return about(version);
   });
   app.onRequest("session/new", async ({ params }) => {
-    const sessionId = await asking(context.create(broughtBy(params)));
+    const sessionId = await withRpcErrors(context.create(resourcesOf(params)));
     return { sessionId, ...v2Menus(context.choice(sessionId)) };
   });
   app.onRequest("session/resume", async ({ params }) => {
     const { sessionId, replayFrom } = params;
     if (replayFrom != null && replayFrom.type !== "start") throw invalidParams("`replayFrom` can only be the start.");
     const from = replayFrom == null ? "now" : "start";
-    const attached = await asking(context.open(sessionId, from, broughtBy(params)));
+    const attached = await withRpcErrors(context.open(sessionId, from, resourcesOf(params)));
     if (isSessionId(sessionId)) await peer?.state(sessionId, attached.state);
     return v2Menus(attached.choice);
   });
   app.onRequest("session/set_config_option", async ({ params }) => {
-    await asking(context.setMode(params.sessionId, modeAsked(params)));
+    await withRpcErrors(context.setMode(params.sessionId, modeAsked(params)));
     return { configOptions: v2Options(context.choice(params.sessionId)) };
   });
   app.onRequest("session/list", ({ params }) => list(context, params));
@@ -59,7 +59,7 @@ const about = (version: string): acp.InitializeResponse => ({
 /** Answers a prompt when its run begins. A prompt that was stopped before is answered as a cancelled request. */
 async function inserted(context: AcpSessions, own: OwnPrompt, signal: AbortSignal): Promise<acp.PromptResponse> {
   onWithdrawal(signal, () => void context.withdraw(own));
-  const begun = await awaiting(own, own.begun);
+  const begun = await awaitPrompt(own, own.begun);
   if (typeof begun === "string") return { messageId: begun, _meta: { belay: { runId: begun } } };
   throw requestCancelled(begun.runId); // @fault held-prompt-called-inserted
 }

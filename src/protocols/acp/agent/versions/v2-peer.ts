@@ -8,7 +8,7 @@ import { isCallId, type SessionId } from "../../../../core/model/ids.ts";
 import type { Question } from "../../../../core/model/question.ts";
 import { askClient } from "../ask-client.ts";
 import type { Choice, Origin, Peer, SessionLocation } from "../peer.ts";
-import { ASIDE, askedText } from "../permission-options.ts";
+import { askedText, NO_RUN } from "../permission-options.ts";
 import { toolTitle } from "../updates/tool-title.ts";
 import type { Update } from "../updates/update.ts";
 import { v2Updates } from "../updates/v2-update.ts";
@@ -22,8 +22,8 @@ export class V2Peer implements Peer {
     this.#can = can;
   }
 
-  async tell({ sessionId, cwd }: SessionLocation, telling: Update, heard: Origin): Promise<void> {
-    const updates = v2Updates(telling, heard, cwd);
+  async send({ sessionId, cwd }: SessionLocation, given: Update, origin: Origin): Promise<void> {
+    const updates = v2Updates(given, origin, cwd);
     await Promise.all(updates.map((update) => this.#client.notify("session/update", { sessionId, update })));
   }
 
@@ -44,7 +44,7 @@ export class V2Peer implements Peer {
         const { outcome } = await this.#client.request("session/request_permission", request, waiting);
         return outcome.outcome === "selected" && "optionId" in outcome ? String(outcome.optionId) : undefined;
       },
-      tell: (telling) => this.tell(place, telling, ASIDE),
+      send: (given) => this.send(place, given, NO_RUN),
     });
   }
 }
