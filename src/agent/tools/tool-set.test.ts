@@ -213,7 +213,7 @@ describe("the descriptions", () => {
     const standard = { ...path["~standard"], jsonSchema: { input: jsonSchemaOf } };
     const input = { "~standard": standard };
     const set = toolSet({ remote: tool({ description: "Remote.", input, execute: () => 1 }) });
-    await expect(set.describe()).rejects.toThrow("The tool `remote` has no description for the model: not there");
+    await expect(set.describe()).rejects.toThrow("The tool `remote` cannot be described to the model: not there");
     there = true;
     expect(await set.describe()).toHaveLength(1);
   });
@@ -227,7 +227,11 @@ describe("the descriptions", () => {
     ["a".repeat(129), readFile, "is not a valid tool name"],
     ["read_file", { description: "", input: path, execute: () => 1 }, "Define it with tool({ … })"],
     ["read_file", undefined, "Define it with tool({ … })"],
-    ["read_file", { inputSchema: { "~standard": { vendor: "old" } } }, "The tool `read_file` has no description for the model: This schema of old"],
+    [
+      "read_file",
+      { inputSchema: { "~standard": { vendor: "old" } } },
+      "`read_file` cannot be described to the model: This schema of old",
+    ],
   ])("%.20s is refused", (name, given, message) => {
     // What the compiler forbids, as JavaScript code could do it.
     expect(() => toolSet({ [name]: given as never })).toThrow(message);

@@ -121,7 +121,7 @@ function within<T>(name: string, act: () => T): T {
 }
 
 const undescribed = (name: string, error: unknown): ControlError =>
-  new ControlError("invalid", `The tool \`${name}\` has no description for the model: ${messageOf(error)}`, {
+  new ControlError("invalid", `The tool \`${name}\` cannot be described to the model: ${messageOf(error)}`, {
     cause: error,
   });
 

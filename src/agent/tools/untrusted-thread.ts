@@ -1,13 +1,13 @@
 // The worker thread of an untrusted tool: loads the module, calls its function, and posts the result.
 import { parentPort, workerData } from "node:worker_threads";
 import { Bug } from "../../core/bug.ts";
-import type { ThreadInput, ToolMessage, UntrustedCall, WorkerMessage } from "./untrusted.ts";
+import type { ToolMessage, UntrustedCall, WorkerInput, WorkerMessage } from "./untrusted.ts";
 
-const threadInput = workerData as ThreadInput;
+const workerInput = workerData as WorkerInput;
 const port = parentPort;
 if (port === null) throw new Bug("an untrusted tool must run in a worker thread");
 
-const read = new Int32Array(threadInput.read);
+const read = new Int32Array(workerInput.read);
 const controller = new AbortController();
 let posted = 0;
 
@@ -25,12 +25,12 @@ void runTool();
 
 async function runTool(): Promise<void> {
   try {
-    const module: Readonly<Record<string, unknown>> = await import(threadInput.module);
-    const execute = module[threadInput.name];
+    const module: Readonly<Record<string, unknown>> = await import(workerInput.module);
+    const execute = module[workerInput.name];
     if (typeof execute !== "function") {
-      throw new Error(`${moduleName()} exports no function \`${threadInput.name}\`; it exports ${exportsOf(module)}.`);
+      throw new Error(`${moduleName()} exports no function \`${workerInput.name}\`; it exports ${exportsOf(module)}.`);
     }
-    post({ kind: "done", value: await execute(threadInput.input, call) });
+    post({ kind: "done", value: await execute(workerInput.input, call) });
   } catch (error) {
     post({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
   }
@@ -38,13 +38,13 @@ async function runTool(): Promise<void> {
 
 /** Posts a message. Blocks the calling code while too many messages are unread. */
 function post(message: WorkerMessage): void {
-  for (let seen = Atomics.load(read, 0); posted - seen >= threadInput.unreadMax; seen = Atomics.load(read, 0)) {
+  for (let seen = Atomics.load(read, 0); posted - seen >= workerInput.unreadMax; seen = Atomics.load(read, 0)) {
     Atomics.wait(read, 0, seen);
   }
   port?.postMessage(message);
   posted += 1;
 }
 
-const moduleName = (): string => (threadInput.module.startsWith("data:") ? "The module" : threadInput.module);
+const moduleName = (): string => (workerInput.module.startsWith("data:") ? "The module" : workerInput.module);
 
 const exportsOf = (module: object): string => Object.keys(module).join(", ") || "nothing";

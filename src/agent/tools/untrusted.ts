@@ -47,7 +47,7 @@ export interface Untrusted {
 export type UntrustedCall = Pick<LiveCall, "signal" | "partial" | "progress" | "changed">;
 
 /** The `workerData` of the thread. */
-export interface ThreadInput {
+export interface WorkerInput {
   readonly module: string;
   readonly name: string;
   readonly input: unknown;
@@ -119,9 +119,9 @@ async function runInThread(
   throw new Error(result.end?.message ?? "The tool's thread was ended.");
 }
 
-function start(given: Untrusted, threadInput: ThreadInput): Worker {
+function start(given: Untrusted, workerInput: WorkerInput): Worker {
   const worker = new Worker(workerFile("untrusted-thread", import.meta.url), {
-    workerData: threadInput,
+    workerData: workerInput,
     // Without the program's flags: a thread cannot start with some of them, such as --input-type.
     execArgv: [],
     env: { ...given.env },

@@ -487,7 +487,9 @@ test("invalid options are refused when the tools are created", () => {
   expect(() => processTools({ timeoutMs: 0.5 })).toThrow("`timeoutMs` of processTools() must be a whole number");
   expect(() => processTools({ backgroundAfterMs: 0 })).toThrow("`backgroundAfterMs` of");
   expect(() => processTools({ outputBytesMax: 9 })).toThrow("must be a whole number from 1024.");
-  expect(() => processTools({ feedback: "loud" as never })).toThrow("`feedback` must be one of wake, next-turn, silent.");
+  expect(() => processTools({ feedback: "loud" as never })).toThrow(
+    "`feedback` must be one of wake, next-turn, silent.",
+  );
   expect(() => processTools({ aproval: {} } as never)).toThrow("processTools() has no `aproval`. It has approval,");
   expect(() => processTools({ approval: { shel: false } } as never)).toThrow("has no `shel`. It has shell,");
 });
