@@ -26,8 +26,8 @@ export async function cancelCall(
   session: SessionControl,
   { given, reason, ...options }: CallStop,
 ): Promise<StoppedCall> {
-  const asked = { ...options, ...(reason === undefined ? {} : { reason }) };
-  const receipt = await session.cancelCall(given, asked);
+  const cancelOptions = { ...options, ...(reason === undefined ? {} : { reason }) };
+  const receipt = await session.cancelCall(given, cancelOptions);
   const { callId = given, tool = null } = receipt;
   return { status: statusOf(receipt, options.waitMs), callId, tool, receipt };
 }

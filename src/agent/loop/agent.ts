@@ -144,9 +144,9 @@ class Loop {
     const prompt = this.#prompt(messages, system);
     if (compaction === undefined || !isTooLong(prompt, compaction.aboveTokens)) return prompt;
     const own = compaction.model === undefined && settings.headers !== undefined ? { headers: settings.headers } : {};
-    const asked = { model: compaction.model ?? model, instruction: compaction.instruction, ...own };
+    const query = { model: compaction.model ?? model, instruction: compaction.instruction, ...own };
     try {
-      await compact(this.#turn, prompt, asked, this.#context);
+      await compact(this.#turn, prompt, query, this.#context);
     } catch (error) {
       stop.throwIfRequested();
       // The model may still accept the whole prompt. If it does not, the error gives both reasons.

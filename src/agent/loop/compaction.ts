@@ -20,10 +20,10 @@ export function isTooLong(prompt: LanguageModelV4Prompt, aboveTokens: number): b
 export async function compact(
   turn: Turn,
   prompt: LanguageModelV4Prompt,
-  asked: Pick<ModelQuery, "model"> & { readonly instruction?: string | undefined; readonly headers?: Headers },
+  query: Pick<ModelQuery, "model"> & { readonly instruction?: string | undefined; readonly headers?: Headers },
   means: RequestContext,
 ): Promise<void> {
-  const { model, instruction = INSTRUCTION, headers } = asked;
+  const { model, instruction = INSTRUCTION, headers } = query;
   const ask: ModelQuery = {
     model,
     options: {

@@ -43,9 +43,9 @@ export class UsageMeter {
 
   /** The model of the turn, as its answer names it, otherwise as it was requested. */
   get model(): ModelName | undefined {
-    const asked = this.#model;
+    const requested = this.#model;
     const answered = this.#live?.whose === "turn" ? this.#live.answer.modelId : undefined;
-    return asked === undefined || answered === undefined ? asked : { ...asked, id: answered };
+    return requested === undefined || answered === undefined ? requested : { ...requested, id: answered };
   }
 
   /** What is recorded of a turn that ends without a result. Its requested calls are not made. */

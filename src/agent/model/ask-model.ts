@@ -70,10 +70,10 @@ function pauseMs(attempt: number, { afterMs }: ProviderFailure, { firstMs, lastM
   return Math.min(lastMs, afterMs ?? firstMs * 2 ** (attempt - 1)); // @fault retry-after-ignored
 }
 
-function failed(failure: ProviderFailure, attempts: number, said: boolean): ModelError {
+function failed(failure: ProviderFailure, attempts: number, hasOutput: boolean): ModelError {
   const { cause } = failure;
   // The provider was able to begin, so an interrupted answer is an ordinary error.
-  const code = said && failure.code === "model_overloaded" ? "model_error" : failure.code;
+  const code = hasOutput && failure.code === "model_overloaded" ? "model_error" : failure.code;
   return new ModelError(code, attempts === 1 ? failure.message : `${failure.message} (${attempts} attempts)`, {
     cause,
   });

@@ -22,9 +22,9 @@ export const isCutOff = ({ kind }: Finish): boolean =>
  */
 export function answerParts(answer: Answered, ids: readonly string[]): AnswerPart[] {
   const whole = isWhole(answer);
-  const told = answer.parts ?? [{ kind: "text", text: answer.text } as const];
+  const recorded = answer.parts ?? [{ kind: "text", text: answer.text } as const];
   const seen = new Set<number>();
-  const parts = told.flatMap((part): readonly AnswerPart[] => {
+  const parts = recorded.flatMap((part): readonly AnswerPart[] => {
     if (part.kind === "call") {
       if (seen.has(part.index) || answer.calls[part.index] === undefined) return [];
       seen.add(part.index);

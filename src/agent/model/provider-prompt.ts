@@ -97,8 +97,8 @@ class Writer {
   #userParts(message: Extract<Message, { role: "user" }>): readonly UserPart[] {
     const { text: words, data } = message;
     const parts = this.#toUser(data === undefined ? { text: words } : { text: words, data });
-    const told = parts.filter((part) => part.type !== "text" || !isBlank(part.text));
-    return told.length > 0 ? told : [text("<note>The user sent a message without text.</note>")];
+    const content = parts.filter((part) => part.type !== "text" || !isBlank(part.text));
+    return content.length > 0 ? content : [text("<note>The user sent a message without text.</note>")];
   }
 
   #user(parts: readonly UserPart[]): void {
@@ -112,9 +112,9 @@ class Writer {
 
   /** Repeats the user's request in full: its attachments are not in the summary, and it is still being worked on. */
   #summary({ text: summary, request, runId }: Extract<Message, { role: "summary" }>): void {
-    const asked = this.#all.find((one) => one.role === "user" && one.runId === runId);
+    const userMessage = this.#all.find((one) => one.role === "user" && one.runId === runId);
     this.#user([text(`<summary>\n${summary}\n</summary>`), text(WORKING_ON)]);
-    if (asked?.role === "user") this.#user(this.#userParts(asked));
+    if (userMessage?.role === "user") this.#user(this.#userParts(userMessage));
     else if (!isBlank(request)) this.#user([text(request)]);
   }
 
@@ -168,12 +168,12 @@ class WireIds {
 function resultParts(
   { calls }: Answered,
   ids: readonly string[],
-  told: readonly AnswerPart[],
+  content: readonly AnswerPart[],
   results: readonly TranscriptResult[],
 ): LanguageModelV4ToolResultPart[] {
   const callsById = new Map(ids.map((id, index) => [id, calls[index]]));
   const resultsByCall = new Map(results.map((result) => [result.callId, result]));
-  return told.flatMap((part) => {
+  return content.flatMap((part) => {
     const call = part.type === "tool-call" ? callsById.get(part.toolCallId) : undefined;
     if (call === undefined || part.type !== "tool-call") return [];
     // @fault denied-call-without-a-result
@@ -187,8 +187,8 @@ const WORKING_ON =
   "<note>The above stands for everything that was said before. You are working on this request:</note>";
 
 /** A note about an answer that was cut off; undefined if it ended normally. */
-function noteAbout({ finish, turnId, text: said, calls }: Answered): string | undefined {
-  const begun = turnId !== undefined || said !== "" || calls.length > 0;
+function noteAbout({ finish, turnId, text: answerText, calls }: Answered): string | undefined {
+  const begun = turnId !== undefined || answerText !== "" || calls.length > 0;
   const which = begun ? "Your previous answer" : "The request before, which you had not begun to answer,";
   const incomplete = begun ? " It is incomplete." : "";
   switch (finish.kind) {

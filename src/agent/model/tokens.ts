@@ -44,9 +44,13 @@ function outputChars(output: Extract<Part, { type: "tool-result" }>["output"]): 
 }
 
 /** The provider's figures, or estimates where they are missing. */
-export function usageOf(told: LanguageModelV4Usage | undefined, inputChars: () => number, outputChars: number): Usage {
-  const input = figure(told?.inputTokens?.total);
-  const output = figure(told?.outputTokens?.total);
+export function usageOf(
+  reported: LanguageModelV4Usage | undefined,
+  inputChars: () => number,
+  outputChars: number,
+): Usage {
+  const input = figure(reported?.inputTokens?.total);
+  const output = figure(reported?.outputTokens?.total);
   return {
     inputTokens: input ?? tokensOf(inputChars()),
     outputTokens: output ?? tokensOf(outputChars),

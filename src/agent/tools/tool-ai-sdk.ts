@@ -93,7 +93,7 @@ async function describe(name: string, given: AiSdkTool, schema: SchemaReader<unk
   const { strict, inputExamples, providerOptions } = given;
   const description =
     typeof given.description === "function" ? given.description(handed({ context: {} })) : given.description;
-  const told: LanguageModelV4FunctionTool = {
+  const described: LanguageModelV4FunctionTool = {
     type: "function",
     name,
     inputSchema: await schema.json(),
@@ -105,7 +105,7 @@ async function describe(name: string, given: AiSdkTool, schema: SchemaReader<unk
       ? {}
       : { inputExamples: inputExamples.map(({ input }) => ({ input: input as JSONObject })) }),
   };
-  return told;
+  return described;
 }
 
 function needsApproval({ needsApproval }: AiSdkTool, input: unknown, id: string): Awaitable<boolean> {

@@ -25,7 +25,7 @@ export interface ToolSet {
    * Turns a request of the model into a call request for the engine. Never rejects: what cannot be executed becomes a
    * call that fails with a message for the model.
    */
-  request(asked: RequestedCall, slots: Slots, mode?: string): Promise<CallRequest>;
+  request(requested: RequestedCall, slots: Slots, mode?: string): Promise<CallRequest>;
   /** The same for a logged call, after a restart. Undefined if the tool no longer exists. */
   resume(call: CallDetails, slots: Slots): CallRequest | undefined;
 }
@@ -66,16 +66,16 @@ export function toolSet(tools: Readonly<Record<string, AnyTool>> | undefined, of
       });
       return mode === undefined ? described : described.then((all) => all.filter(({ name }) => isIn(name, mode)));
     },
-    async request(asked, slots, mode) {
-      const found = known.get(asked.name);
+    async request(requested, slots, mode) {
+      const found = known.get(requested.name);
       const names = [...known.keys()].filter((name) => isIn(name, mode));
-      const parsed = parse(asked);
-      if (found === undefined) return refusal(asked, parsed.input, unknownTool(asked.name, names));
-      if (!isIn(asked.name, mode)) return refusal(asked, parsed.input, notInMode(asked.name, mode));
-      if (parsed.kind === "malformed") return refusal(asked, parsed.input, parsed.error);
-      const judged = await found.judge(parsed.input, { id: asked.provider.id, mode });
-      if (judged.kind === "refuses") return refusal(asked, parsed.input, misfit(asked.name, judged.issues));
-      const { name, provider } = asked;
+      const parsed = parse(requested);
+      if (found === undefined) return refusal(requested, parsed.input, unknownTool(requested.name, names));
+      if (!isIn(requested.name, mode)) return refusal(requested, parsed.input, notInMode(requested.name, mode));
+      if (parsed.kind === "malformed") return refusal(requested, parsed.input, parsed.error);
+      const judged = await found.judge(parsed.input, { id: requested.provider.id, mode });
+      if (judged.kind === "refuses") return refusal(requested, parsed.input, misfit(requested.name, judged.issues));
+      const { name, provider } = requested;
       return { ...requestOf({ tool: found, isIn }, { name, input: parsed.input }, provider.id), provider, slots };
     },
     resume(call, slots) {
@@ -180,8 +180,8 @@ const askAgain = (name: string, mode: string | undefined): ControlError =>
       "Call it again if it is still needed.",
   );
 
-async function approvalOf(found: Tool, input: Json, asked: ToolCallContext): Promise<ApprovalOption> {
-  const judged = await found.judge(input, asked);
+async function approvalOf(found: Tool, input: Json, context: ToolCallContext): Promise<ApprovalOption> {
+  const judged = await found.judge(input, context);
   // An invalid input is refused when the call begins; it needs no approval.
   return judged.kind === "takes" ? judged.approval : false;
 }

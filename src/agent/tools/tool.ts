@@ -67,7 +67,7 @@ export interface Tool {
    * Checks the input, and decides whether approval is required in the session's mode. Never throws; synchronous where
    * possible.
    */
-  judge(input: Json, asked: ToolCallContext): Awaitable<Judged>;
+  judge(input: Json, context: ToolCallContext): Awaitable<Judged>;
   /** Checks `call.input`, which may differ from the judged input, and executes the call. */
   execute(call: LiveCall): Promise<unknown>;
 }
@@ -131,8 +131,8 @@ export function judgement(ask: () => Awaitable<boolean | Approval>): Awaitable<J
     },
   });
   try {
-    const asked = chain(ask(), (approval): Judged => ({ kind: "takes", approval }));
-    return "then" in asked ? asked.then(undefined, unsure) : asked;
+    const judged = chain(ask(), (approval): Judged => ({ kind: "takes", approval }));
+    return "then" in judged ? judged.then(undefined, unsure) : judged;
   } catch (error) {
     return unsure(error);
   }
@@ -140,12 +140,12 @@ export function judgement(ask: () => Awaitable<boolean | Approval>): Awaitable<J
 
 /** The error for an invalid input. */
 export function misfit(name: string, issues: readonly string[]): ControlError {
-  const told = issues.slice(0, ISSUES_SHOWN_MAX).map((issue) => issue.slice(0, ISSUE_CHARS_MAX));
-  const rest = issues.length - told.length;
+  const shownIssues = issues.slice(0, ISSUES_SHOWN_MAX).map((issue) => issue.slice(0, ISSUE_CHARS_MAX));
+  const rest = issues.length - shownIssues.length;
   const more = rest > 0 ? `; and ${rest} more` : "";
   return new ControlError(
     "invalid",
-    `The input does not fit the schema of \`${name}\`: ${told.join("; ")}${more}. ` +
+    `The input does not fit the schema of \`${name}\`: ${shownIssues.join("; ")}${more}. ` +
       "Nothing was done. Correct the input and call it again.",
   );
 }

@@ -160,8 +160,8 @@ function handleMessage(message: WorkerMessage, call: LiveCall, ended: (end: End)
 function onCancel(worker: Worker, call: LiveCall, stuck: () => void): () => void {
   let disarm = (): void => undefined;
   const requestStop = (): void => {
-    const told: ToolMessage = { stop: messageOf(call.signal.reason) };
-    worker.postMessage(told);
+    const message: ToolMessage = { stop: messageOf(call.signal.reason) };
+    worker.postMessage(message);
     disarm = call.clock.after(UNTRUSTED_STOP_MS, stuck);
   };
   if (call.signal.aborted) requestStop();

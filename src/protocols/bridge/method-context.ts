@@ -46,5 +46,5 @@ export interface Method {
    */
   readonly sort: "look" | "change" | "stop";
   /** Called in the tick in which the line was read. Requests to the control are made before the first await. */
-  handle(context: MethodContext, asked: MethodRequest): Promise<Reply>;
+  handle(context: MethodContext, request: MethodRequest): Promise<Reply>;
 }

@@ -11,14 +11,14 @@ const DELIVERIES = ["queue", "steer", "interrupt", "reject"] as const;
 export const promptMethod = {
   fields: ["sessionId", "prompt", "delivery", "key"],
   sort: "change",
-  handle: async (context, asked) => {
-    const { params } = asked;
+  handle: async (context, request) => {
+    const { params } = request;
     const session = context.control.session(text(params, "sessionId"));
     const delivery = optionalChoice(params, "delivery", DELIVERIES);
     const run = session.prompt(promptOf(params), defined({ delivery, key: optionalText(params, "key") }));
-    const remove = context.prompts.add(run, asked.id);
+    const remove = context.prompts.add(run, request.id);
     try {
-      const runId = await notifyAccepted(context, asked, run);
+      const runId = await notifyAccepted(context, request, run);
       const outcome = await run.outcome;
       await eventsDelivered(context, run);
       return { kind: "read", read: async () => ({ runId, outcome, ...(await textOf(run, outcome)) }) };
@@ -28,11 +28,11 @@ export const promptMethod = {
   },
 } as const satisfies Method;
 
-async function notifyAccepted(context: MethodContext, asked: MethodRequest, run: RunControl): Promise<string> {
+async function notifyAccepted(context: MethodContext, request: MethodRequest, run: RunControl): Promise<string> {
   const { runId, seq, joined, ahead } = await run.accepted;
-  asked.record("accepted", runId);
+  request.record("accepted", runId);
   const { sessionId } = run;
-  await context.notify("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: asked.id ?? null });
+  await context.notify("run/accepted", { sessionId, runId, seq, joined, ahead, requestId: request.id ?? null });
   return runId;
 }
 

@@ -19,12 +19,12 @@ export const STOP_METHODS = {
   "session/cancel": {
     fields: ["sessionId", "reason", "waitMs", "background", "only", "key"],
     sort: "stop",
-    handle: async ({ control }, asked) => {
-      const { params } = asked;
+    handle: async ({ control }, request) => {
+      const { params } = request;
       const background = optionalChoice(params, "background", ["keep", "stop"]);
       const only = optionalChoice(params, "only", ["queue"]);
       const session = control.session(text(params, "sessionId"));
-      const receipt = await session.cancel({ ...optionsOf(asked), ...defined({ background, only }) });
+      const receipt = await session.cancel({ ...optionsOf(request), ...defined({ background, only }) });
       return now({ ...receipt, status: sessionStatus(receipt) });
     },
   },
@@ -44,20 +44,20 @@ export const STOP_METHODS = {
   "run/cancel": {
     fields: ["runId", "requestId", "sessionId", "promptKey", "reason", "waitMs", "key"],
     sort: "stop",
-    handle: async (context, asked) => now(await cancelRun(context, asked)),
+    handle: async (context, request) => now(await cancelRun(context, request)),
   },
   "process/cancel": {
     fields: ["processId", "reason", "waitMs", "key"],
     sort: "stop",
-    handle: async (context, asked) =>
-      now(await context.control.cancel(prefixed(asked.params, "processId", "proc_"), optionsOf(asked))),
+    handle: async (context, request) =>
+      now(await context.control.cancel(prefixed(request.params, "processId", "proc_"), optionsOf(request))),
   },
   "question/cancel": {
     fields: ["questionId", "reason", "key"],
     sort: "stop",
-    handle: async (context, asked) => {
-      const { waitMs: _, ...options } = optionsOf(asked);
-      return now(await context.control.cancel(prefixed(asked.params, "questionId", "ask_"), options));
+    handle: async (context, request) => {
+      const { waitMs: _, ...options } = optionsOf(request);
+      return now(await context.control.cancel(prefixed(request.params, "questionId", "ask_"), options));
     },
   },
 } as const satisfies Record<string, Method>;
@@ -66,16 +66,16 @@ export const STOP_METHODS = {
  * Cancels a run by its id, by the id of the request that prompted it, which the host knows before the run has an id,
  * or by the key of the prompt.
  */
-async function cancelRun({ control, prompts }: MethodContext, asked: MethodRequest): Promise<unknown> {
-  const { params } = asked;
+async function cancelRun({ control, prompts }: MethodContext, request: MethodRequest): Promise<unknown> {
+  const { params } = request;
   const { requestId } = params;
   if (typeof requestId === "string" || typeof requestId === "number") {
     const run: RunControl | undefined = prompts.of(requestId);
-    return run === undefined ? UNKNOWN : run.cancel(optionsOf(asked));
+    return run === undefined ? UNKNOWN : run.cancel(optionsOf(request));
   }
   const key = optionalText(params, "promptKey");
-  if (key === undefined) return control.cancel(prefixed(params, "runId", "run_"), optionsOf(asked));
-  const { waitMs: _, ...options } = optionsOf(asked);
+  if (key === undefined) return control.cancel(prefixed(params, "runId", "run_"), optionsOf(request));
+  const { waitMs: _, ...options } = optionsOf(request);
   return control.session(text(params, "sessionId")).cancelPrompt(key, options);
 }
 

@@ -102,8 +102,8 @@ function searchOne(name: string, text: string | undefined, fits: (line: string) 
       tally.full = true;
       return;
     }
-    const told = line.length > SEARCH_LINE_CHARS ? `${line.slice(0, SEARCH_LINE_CHARS)}…` : line;
-    tally.lines.push(`${listed(name)}:${index + 1}: ${told}`);
+    const shownLine = line.length > SEARCH_LINE_CHARS ? `${line.slice(0, SEARCH_LINE_CHARS)}…` : line;
+    tally.lines.push(`${listed(name)}:${index + 1}: ${shownLine}`);
   }
 }
 

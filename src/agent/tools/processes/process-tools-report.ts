@@ -5,9 +5,9 @@ import type { ProcessId } from "../../../core/model/ids.ts";
 import type { OutputFile, OutputPage, ProcessInfo, ProcessResult } from "../../../ports/spawner.ts";
 import { PROCESSES_LISTED_MAX } from "../../limits.ts";
 
-/** Reports how the process ended, with its output. `said` is an `outputReport`. */
-export function endReport(result: ProcessResult, said: string): string {
-  return [`${ending(result)}${duration(result.durationMs)}.`, ...left(result), said].join("\n");
+/** Reports how the process ended, with its output. `output` is an `outputReport`. */
+export function endReport(result: ProcessResult, output: string): string {
+  return [`${ending(result)}${duration(result.durationMs)}.`, ...left(result), output].join("\n");
 }
 
 function ending({ processId, outcome, exit }: ProcessResult): string {
@@ -38,17 +38,18 @@ function left({ escaped }: ProcessResult): readonly string[] {
 }
 
 /** Reports that the process was moved to the background, and what comes next. */
-export function movedReport(id: ProcessId, waitedMs: number, to: FeedbackOptions, said: string): string {
-  return `It is still running after ${time(waitedMs)}, and continues in the background as ${id}.\n${next(to)}\n${said}`;
+export function movedReport(id: ProcessId, waitedMs: number, to: FeedbackOptions, output: string): string {
+  const moved = `It is still running after ${time(waitedMs)}, and continues in the background as ${id}.`;
+  return `${moved}\n${next(to)}\n${output}`;
 }
 
 export function startReport(
   { id, pid, tier }: Pick<ProcessInfo, "id" | "pid" | "tier">,
   to: FeedbackOptions,
-  said: string,
+  output: string,
 ) {
   const where = pid === undefined ? "" : ` (pid ${pid}, held by tier ${tier ?? "unknown"})`;
-  return `${id} runs in the background${where}.\n${next(to)}\n${said}`;
+  return `${id} runs in the background${where}.\n${next(to)}\n${output}`;
 }
 
 export interface FeedbackOptions {
@@ -58,8 +59,8 @@ export interface FeedbackOptions {
 
 /** Says how the model will learn about the end of the process. */
 function next({ feedback, timeoutMs }: FeedbackOptions): string {
-  const told = feedback === "silent" ? "" : ", and you are notified of that too";
-  const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${told}.`;
+  const notified = feedback === "silent" ? "" : ", and you are notified of that too";
+  const limit = timeoutMs === undefined ? "" : ` It is stopped ${time(timeoutMs)} after its start${notified}.`;
   return `${NEXT[feedback]}${limit} Meanwhile: read_output, wait_process, stop_process.`;
 }
 
@@ -69,18 +70,19 @@ const NEXT: Readonly<Record<Feedback, string>> = {
   silent: "You are not notified when it ends.",
 };
 
-export function waitReport(id: ProcessId, waitedMs: number, said: string): string {
-  return `${id} is still running after another ${time(waitedMs)}.\n${said}`;
+export function waitReport(id: ProcessId, waitedMs: number, output: string): string {
+  return `${id} is still running after another ${time(waitedMs)}.\n${output}`;
 }
 
-export function stopReport(result: ProcessResult | undefined, id: ProcessId, waitedMs: number, said: string): string {
+export function stopReport(result: ProcessResult | undefined, id: ProcessId, waitedMs: number, output: string): string {
   if (result === undefined) {
-    return `${id} is being stopped, and has not ended within ${time(waitedMs)}. Ask again with wait_process.\n${said}`;
+    const state = `${id} is being stopped, and has not ended within ${time(waitedMs)}. Ask again with wait_process.`;
+    return `${state}\n${output}`;
   }
   const { outcome } = result;
   const what = outcome.kind === "completed" ? " It had ended by itself before it could be stopped:" : "";
   const gone = isGone(outcome) && result.escaped === undefined ? "Nothing of it is left.\n" : "";
-  return `${id}:${what} ${gone}${endReport(result, said)}`;
+  return `${id}:${what} ${gone}${endReport(result, output)}`;
 }
 
 const isGone = ({ kind }: Outcome): boolean => kind === "cancelled" || kind === "completed";

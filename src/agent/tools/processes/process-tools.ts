@@ -50,8 +50,8 @@ export function processTools(options: ProcessToolsOptions = {}): Readonly<Record
       approval: commandApproval("shell", shell),
       execute: (input, call) => {
         const timeoutMs = shorter(context.timeoutMs, input.timeoutMs);
-        const asked = { ...input, ...limitOf(timeoutMs) };
-        return input.background === true ? start(context, asked, call) : run(context, asked, call);
+        const limited = { ...input, ...limitOf(timeoutMs) };
+        return input.background === true ? start(context, limited, call) : run(context, limited, call);
       },
     }),
     start_process: tool({

@@ -48,8 +48,8 @@ function cutOff(finish: Finish): string {
 
 function endOf({ outcome, result, changes }: TranscriptResult): string {
   const how = outcome.kind === "failed" ? `failed: ${outcome.message}` : outcome.kind;
-  const said = result === undefined ? "" : ` ${JSON.stringify(result).slice(0, RESULT_CHARS_MAX)}`;
-  return `${how}${said}${changes === undefined ? "" : ` (changed: ${changes.join(", ")})`}`;
+  const shown = result === undefined ? "" : ` ${JSON.stringify(result).slice(0, RESULT_CHARS_MAX)}`;
+  return `${how}${shown}${changes === undefined ? "" : ` (changed: ${changes.join(", ")})`}`;
 }
 
 /** Characters of one result. The agent can look again itself. */
