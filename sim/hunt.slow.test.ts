@@ -27,7 +27,7 @@ const SAMPLE = [
 ];
 
 describe("the corpus", () => {
-  test("has at least two hundred mistakes, each with a name of its own and a sentence about it", () => {
+  test("has at least two hundred mistakes, each with its own name and a sentence about it", () => {
     expect(CORPUS.length).toBeGreaterThanOrEqual(200);
     expect(new Set(CORPUS.map((bug) => bug.name)).size).toBe(CORPUS.length);
     for (const { name, about } of CORPUS) {

@@ -40,7 +40,7 @@ test.each<[string, LanguageModelV4Prompt, string]>([
   expect(wrongWith(prompt).join("; ")).toContain(why);
 });
 
-test("what a model is told of a call is read off its result", () => {
+test("what a model receives about a call is read off its result", () => {
   const told = (output: Extract<(typeof PARTS)[number], { type: string }>): string | undefined =>
     toldCalls([user("a"), calls("1"), { role: "tool", content: [{ ...PART, output }] }])[0]?.how;
   expect(PARTS.map(told)).toEqual(["done", "denied", "stopped", "lost", "failed"]);

@@ -35,7 +35,7 @@ test("what these schedules are about does happen in them", { timeout: 60_000 }, 
   expect(times(all, /^trim /)).toBeGreaterThan(20);
 });
 
-test("a seed is told with all that it has picked", async () => {
+test("a seed is printed with everything that it has picked", async () => {
   const { options, lines } = await runSeed(3, "lines", "model");
   expect(JSON.parse(lines[0] ?? "")).toEqual(JSON.parse(JSON.stringify(options)));
   expect(options.model).toMatchObject({ attemptsMax: expect.any(Number), parallelMax: expect.any(Number) });

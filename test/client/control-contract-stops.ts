@@ -13,7 +13,7 @@ function at<T>(list: readonly T[], index: number): T {
 
 export function controlContractStops(name: string, open: Open): void {
   describe(`${name}: stopping`, () => {
-    test("G10: a live run is stopped, and every later cancel is told the truth", {
+    test("G10: a live run is stopped, and every later cancel gets a true receipt", {
       meta: { id: "G10/every-later-cancel-answered" },
     }, async () => {
       const { agent, session, control } = await staged(open);
@@ -111,7 +111,7 @@ export function controlContractStops(name: string, open: Open): void {
       expect(await after.outcome).toEqual({ kind: "completed" });
     });
 
-    test("G9: a call is stopped alone, and its run goes on", async () => {
+    test("G9: a call is stopped alone, and its run continues", async () => {
       const { agent, session, control } = await staged(open);
       const run = session.prompt("hello");
       const turn = await agent.nextTurn();
@@ -129,7 +129,7 @@ export function controlContractStops(name: string, open: Open): void {
       expect(await control.cancel(live.callId)).toMatchObject({ kind: "settled", outcome: CANCELLED });
     });
 
-    test("a question is withdrawn, and whoever waits for it goes on", async () => {
+    test("a question is withdrawn, and the code that waits for it continues", async () => {
       const { agent, session, control } = await staged(open);
       session.prompt("hello");
       const turn = await agent.nextTurn();
@@ -206,7 +206,7 @@ export function controlContractStops(name: string, open: Open): void {
       expect(await newer.outcome).toEqual({ kind: "completed" });
     });
 
-    test("a prompt is stopped by the key it was given, also by somebody who has no handle", async () => {
+    test("a prompt is stopped by its key, even without a handle", async () => {
       const { agent, session, control } = await staged(open);
       const run = session.prompt("hello", { key: "mine" });
       const turn = await agent.nextTurn();
@@ -255,7 +255,7 @@ export function controlContractStops(name: string, open: Open): void {
       expect((await factsOf(run)).at(-1)?.type).toBe("run.settled");
     });
 
-    test("G9: a process is seen, heard, spoken to and stopped, and what it belongs to goes on", async () => {
+    test("G9: a process is listed, read, written to and stopped, and its owner continues", async () => {
       const { agent, session, control } = await staged(open);
       const run = session.prompt("hello");
       const turn = await agent.nextTurn();

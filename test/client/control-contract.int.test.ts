@@ -26,7 +26,7 @@ async function overServer(agent: Agent, how: (server: RealServer) => ConnectOpti
   };
 }
 
-test("the library and the client are the same thing to whoever holds them", () => {
+test("the library and the client have the same interface", () => {
   expectTypeOf<Belay>().toExtend<BelayControl>();
   expectTypeOf<BelayClient>().toExtend<BelayControl>();
 });

@@ -71,7 +71,7 @@ export function controlContract(name: string, open: Open): void {
       expect(await session.runs()).toHaveLength(1);
     });
 
-    test("a prompt in a session of its own, and sessions by id and by key", async () => {
+    test("a prompt with its own session, and sessions by id and by key", async () => {
       const { agent, control } = await staged(open);
       const run = control.prompt("one shot", { key: "once", title: "One" });
       await run.accepted;
@@ -270,7 +270,7 @@ export function controlContract(name: string, open: Open): void {
       expect(await queued.outcome).toMatchObject({ kind: "cancelled" });
     });
 
-    test("a whole house is watched, and goes on from a cursor", async () => {
+    test("all sessions are followed, and the feed continues from a cursor", async () => {
       const { agent, session, control } = await staged(open);
       const watching = control.events();
       const here = (await watching.next()).value;
@@ -294,7 +294,7 @@ export function controlContract(name: string, open: Open): void {
       expect(again).toEqual(types);
     });
 
-    test("the model is told something at its next turn, and a log is trimmed", async () => {
+    test("the model receives an item at its next turn, and a log is trimmed", async () => {
       const { agent, session } = await staged(open);
       expect(await session.post({ kind: "reminder", text: "Mind the gap." })).toMatchObject({ kind: "posted" });
       const run = session.prompt("hello");

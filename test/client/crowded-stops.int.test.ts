@@ -68,7 +68,7 @@ test("with a connection for each request, the same stop waits behind them", asyn
   await until(() => fetch.waiting().includes(`POST /v1/sessions/${session}/cancel`));
 });
 
-test("in a page, a client with a `fetch` of its own shares a connection too", async () => {
+test("in a page, a client with a custom `fetch` shares a connection too", async () => {
   vi.stubGlobal("location", { origin: "http://localhost" });
   vi.stubGlobal("BroadcastChannel", undefined);
   const { belay, control, crowd, session, run } = await opened();

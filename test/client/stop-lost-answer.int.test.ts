@@ -22,7 +22,7 @@ const cells = Object.keys(STOPS).flatMap((name) =>
 );
 
 test.each(cells.filter(([name, , , own]) => !(own && name === "session.cancel()")))(
-  "G7: after a lost answer, %s with %i, %s, is carried out (a session of its own: %s)",
+  "G7: after a lost answer, %s with %i, %s, is carried out (own session: %s)",
   async (name, status, when, own) => {
     const belay = await openBelay({
       store: ":memory:",

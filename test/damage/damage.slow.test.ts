@@ -65,7 +65,7 @@ describe("D5: a damaged file", { timeout: 120_000 }, () => {
   });
 });
 
-test("these tests notice what nobody is told of: without sums, other facts are read as if written so", () => {
+test("these tests notice silent damage: without checksums, changed data is read as if it had been written so", () => {
   const { bytes, told } = makeSpecimen(5, 40);
   writeFileSync(file, bytes);
   const database = new DatabaseSync(file);
@@ -108,7 +108,7 @@ test("an epoch whose commit failed is not handed out", () => {
 });
 
 describe("D14: a backup made while the store is written to", () => {
-  test("with VACUUM INTO is a store of its own, as it was at one moment", {
+  test("with VACUUM INTO is a separate store, as the original was at one moment", {
     meta: { id: "store/vacuum-backup-one-moment" },
   }, () => {
     const told = new Told();

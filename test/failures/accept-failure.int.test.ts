@@ -8,7 +8,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((server) => server.close(0)));
 });
 
-test("a connection that could not be accepted does not end the server, and is told", {
+test("a connection that could not be accepted does not end the server, and is logged", {
   meta: { id: "http/failed-accept-keeps-server" },
 }, async () => {
   const told: unknown[] = [];
@@ -29,7 +29,7 @@ test("a connection that could not be accepted does not end the server, and is to
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("fine");
 });
 
-test("a port that cannot be listened on is still told to whoever listens", async () => {
+test("a port that cannot be listened on still rejects listen()", async () => {
   const told: unknown[] = [];
   const make = (): NodeServer => {
     const handle = async () => ({ status: 200, headers: {}, body: "fine" });

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const options = (file: string, name: string) => ({ file, directory: join(folder, name), json: true });
 
-test("G37: a backup that is taken while prompts are accepted is verified, and a server goes on from it", async () => {
+test("G37: a backup that is taken while prompts are accepted is verified, and a server starts from it", async () => {
   const file = join(folder, "belay.db");
   const house = await openTestBelay({}, { store: file });
   const session = await house.belay.createSession();

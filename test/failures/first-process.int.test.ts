@@ -23,7 +23,7 @@ function asFirst(...words: readonly string[]) {
 const possible = asFirst("--eval", "process.exit(process.pid === 1 ? 0 : 1)").status === 0;
 
 describe.runIf(possible)("as the first process (where namespaces can be made)", () => {
-  test("those who are dead and not reaped are dead: nobody is said to have escaped", {
+  test("zombies that were not reaped count as dead: none is reported as escaped", {
     timeout: 60_000,
     meta: { id: "G19/unreaped-children-count-dead" },
   }, () => {

@@ -104,7 +104,7 @@ describe("J10: words that look like a stream", () => {
   ];
 
   test.each(WORDS)(
-    "%j is one event's data, whoever says it",
+    "%j is the data of one event, whatever its source",
     { meta: { id: "http/event-text-stays-data" } },
     async (words) => {
       const house = await open({

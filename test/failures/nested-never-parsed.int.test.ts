@@ -54,7 +54,7 @@ describe("is not parsed, and refused", { meta: { id: "json/deep-nesting-never-pa
     expect(decode(Buffer.from('{"jsonrpc":"2.0","id":2,"method":"ping"}'))).toMatchObject({ kind: "request" });
   });
 
-  test("as a line of an editor, which is told so; its next line is heard", async () => {
+  test("as a line of an editor, which gets an error; its next line is processed", async () => {
     const input = new PassThrough();
     const written: string[] = [];
     const output = new Writable({ write: (piece, _, done) => done(void written.push(String(piece))) });

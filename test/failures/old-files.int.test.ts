@@ -59,7 +59,7 @@ describe.each(versions)("a file of version %i", (version) => {
     expect(old.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
   });
 
-  test("goes on: what was live is taken up, what waited is run, what has ended stands, keys are known", {
+  test("continues: live runs are recovered, queued ones run, outcomes stand, keys are known", {
     meta: { id: "G37/old-file-continues" },
   }, async () => {
     const { belay, begun } = await openTestBelay({}, { store: remade(version) });

@@ -34,7 +34,7 @@ async function* factsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Heard
   }
 }
 
-test("C10: whoever hears of an outcome, or of a start, sees it in every answer from then on", {
+test("C10: a client that has received an outcome, or a start, sees it in every later answer", {
   timeout: 60_000,
   meta: { id: "G29/answers-never-older-than-events" },
 }, async () => {

@@ -6,7 +6,7 @@ import { jsonLines, Shell } from "../fixtures/shell.ts";
 
 const STRAY = join(import.meta.dirname, "stray-agent.ts");
 
-test("a promise that fails when nobody waits for it does not end the server, and is told and counted", {
+test("an unhandled rejection does not end the server, and is logged and counted", {
   timeout: 60_000,
   meta: { id: "cli/stray-rejection-keeps-server" },
 }, async () => {

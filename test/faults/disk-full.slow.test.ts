@@ -82,7 +82,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     expect(await says(house, "ready")).toBe(200);
   });
 
-  test("D1: a live run gets its outcome, and whoever follows hears all of it", {
+  test("D1: a live run gets its outcome, and its followers receive all of it", {
     meta: { id: "G28/full-disk-live-run-ends" },
   }, async () => {
     const run = session.prompt("talk");
@@ -111,7 +111,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     expect(await background.outcome).toMatchObject({ kind: "cancelled" });
   });
 
-  test("D1: a process that cannot be recorded is not started, and its run is told why", {
+  test("D1: a process that cannot be recorded is not started, and its run gets the reason", {
     meta: { id: "G28/full-disk-starts-no-process" },
   }, async () => {
     const run = session.prompt("starts");
@@ -127,7 +127,7 @@ describe.skipIf(SKIPPED !== "")(`G28: a disk that is full${SKIPPED}`, { timeout:
     expect(await (await house.client.createSession()).prompt("again").outcome).toEqual({ kind: "completed" });
   });
 
-  test("G23: the output of a process is counted exactly, and what could not be kept is said", async () => {
+  test("G23: the output of a process is counted exactly, and omitted bytes are reported", async () => {
     const run = session.prompt("floods");
     await startedPid(session);
     const process = await session.processes.get(await run.text());

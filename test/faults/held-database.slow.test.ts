@@ -31,7 +31,7 @@ describe("D2: another program that holds the database", { timeout: 60_000 }, () 
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("G28: prompts are refused as locked, stops are carried out, and all goes on by itself", {
+  test("G28: prompts are refused as locked, stops are carried out, and the server recovers by itself", {
     meta: { id: "G28/locked-database-stops-work" },
   }, async () => {
     const session = await house.belay.createSession();

@@ -43,7 +43,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     await checkLog(stage.session, run);
   });
 
-  test("call ids that repeat, malformed arguments, unknown tools: one result each, and the run goes on", {
+  test("call ids that repeat, malformed arguments, unknown tools: one result each, and the run continues", {
     meta: { id: "G17/malformed-calls-get-results" },
   }, async () => {
     await using server = await startProvider([
@@ -69,7 +69,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     await checkLog(stage.session, run);
   });
 
-  test("an approval denied is told to the model as such, and the provider takes it", async () => {
+  test("the model receives a denied approval as such, and the provider accepts it", async () => {
     const written: string[] = [];
     const write = tool({
       description: "Writes.",
@@ -154,7 +154,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
   test.each([
     ["length", { kind: "completed", finish: "length" }],
     ["refusal", { kind: "completed", finish: "refusal" }],
-  ] as const)("an answer that ends by %s is told apart", async (finish, outcome) => {
+  ] as const)("an answer that ends by %s is distinguished", async (finish, outcome) => {
     await using server = await startProvider([[{ text: "As I was" }, { finish }]]);
     await using stage = await openModelFixture(server, name);
     const run = stage.session.prompt("go");

@@ -81,7 +81,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     await checkLog(session, run);
   });
 
-  test("one call stopped: the run goes on, and the model hears who stopped it, once as a reminder", async () => {
+  test("one call stopped: the run continues, and the model learns who stopped it, once as a reminder", async () => {
     await using server = await startProvider([
       [{ text: "I do both." }, { call: { name: "wait", input: {} } }, { call: { name: "read", input: { path: "b" } } }],
       [{ text: "Understood." }],
@@ -119,7 +119,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     await checkLog(session, run);
   });
 
-  test("stopped while it connects to somebody who never answers", async () => {
+  test("stopped while it connects to a server that never answers", async () => {
     await using deaf = await startDeafListener();
     await using stage = await openModelFixture(deaf, name);
     const run = stage.session.prompt("go");

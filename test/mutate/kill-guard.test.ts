@@ -18,16 +18,16 @@ test("a mutant may signal what its tests have started, also once that has lost i
   expect([11, 12, -11, 30, -30].filter((target) => !maySignal(target, 10, table, true))).toEqual([]);
 });
 
-test("a mutant may not signal the hunt, its other runner and what that has started, or everybody", () => {
+test("a mutant may not signal the hunt, its other runner and what that has started, or all processes", () => {
   const targets = [10, 2, 20, 21, -21, 1, 0, -1, -10, -2, -20, 1.5, Number.NaN];
   expect(targets.filter((target) => maySignal(target, 10, table, true))).toEqual([]);
 });
 
-test("where the hunt is not apart, whoever is not below it is a stranger", () => {
+test("without its own PID namespace, any process not below the hunt is foreign", () => {
   expect([11, 12, -11].filter((target) => !maySignal(target, 10, table, false))).toEqual([]);
   expect([30, -30, 21, 2, 1, 99].filter((target) => maySignal(target, 10, table, false))).toEqual([]);
 });
 
-test("whoever is gone may be signalled: the system says that nobody is there", () => {
+test("a process that is gone may be signalled: the system answers ESRCH", () => {
   expect(maySignal(99, 10, table, true)).toBe(true);
 });

@@ -11,11 +11,11 @@ function timed(): KillOrder<{ readonly id: string }> {
   return order;
 }
 
-test("whoever takes longer comes later", () => {
+test("slower tests come later", () => {
   expect(timed().sorted([slow, middling, quick])).toEqual([quick, middling, slow]);
 });
 
-test("whoever has found the last one comes first", () => {
+test("the test that found the last mutant comes first", () => {
   const order = timed();
   order.ran(slow, 900, true);
   order.ran(middling, 30, true);

@@ -74,7 +74,7 @@ describe("finds torn", () => {
     expect(kinds()).toEqual(["torn"]);
   });
 
-  test("something that nobody has sent", () => {
+  test("something that was never sent", () => {
     const { lane } = busiest();
     database.exec(`INSERT INTO event (session, seq, count, at, data)
       SELECT number, ${lane.head + 1}, 1, 1, '[1]' FROM session WHERE id = '${lane.id}'`);

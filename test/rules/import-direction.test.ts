@@ -17,12 +17,12 @@ test("there are no barrels", () => {
   expect(files.map((file) => file.path).filter(isBarrel)).toEqual([]);
 });
 
-test("every folder of src is a room of the house", () => {
+test("every folder of src is in the layout", () => {
   const rooms = new Set(files.flatMap((file) => roomOf(file.path) ?? []));
   expect([...rooms].filter((room) => ROOMS[room] === undefined)).toEqual([]);
 });
 
-test("the diagram itself has no circle, and nobody imports cli or testing", () => {
+test("the diagram has no cycle, and no folder imports cli or testing", () => {
   const seen = new Set<string>();
   const visit = (room: string, trail: readonly string[]): void => {
     expect(trail, `${room} is reached from itself`).not.toContain(room);

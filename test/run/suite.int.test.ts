@@ -26,7 +26,7 @@ describe("a suite that is asked for something it does not have", () => {
     expect(status).toBe(2);
   });
 
-  test("whoever asks for help gets it, and nothing is run", () => {
+  test("--help prints help, and nothing is run", () => {
     const { status, stdout, stderr } = ask("test/damage/main.ts", "--help");
     expect(stdout).toBe("It takes:\n  --rounds … (1000)\n  --seed … (1)\n  --json\n");
     expect(stderr).toBe("");

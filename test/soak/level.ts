@@ -37,7 +37,7 @@ export const OBJECTS_SHARE_OF_MANY = 0.005;
 const PLAIN = new Set(["Object", "Array", "system / Context"]);
 export const PLAIN_SLACK = 256;
 
-/** Of these there are none in a house at rest, whatever was before. */
+/** Of these there are none in a server at rest, whatever was before. */
 const NONE_AT_REST: readonly ((level: Level) => readonly (readonly [string, number])[])[] = [
   ({ outside }) => [["zombies", outside.zombies]],
   ({ gauges }) => Object.entries(gauges),

@@ -35,7 +35,7 @@ const soaked = (given: Partial<Soaked> = {}): Soaked => ({
 const growing = (perHour: number) =>
   Array.from({ length: 120 }, (_, at) => ({ atMs: at * 5_000, value: 1e8 + (at * 5_000 * perHour) / 3_600_000 }));
 
-describe("a house at rest", () => {
+describe("a server at rest", () => {
   test("that holds what it held before holds nothing too much", () => {
     expect(leaksBetween(level(), level(), 100)).toEqual([]);
   });
@@ -69,7 +69,7 @@ describe("the verdict", () => {
     expect(verdictOf(soaked())).toMatchObject({ holds: true, findings: [], figures: { leaks: 0 } });
   });
 
-  test("counts what there is too much of, and whoever outlived the server", () => {
+  test("counts leaks, and processes that outlived the server", () => {
     const leaks = [{ what: "open socket", before: 3, after: 7 }];
     const { holds, figures } = verdictOf(soaked({ leaks, survivors: ["sleep 9"] }));
     expect(holds).toBe(false);
