@@ -1,6 +1,15 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { ROOT, sources } from "../fixtures/repository.ts";
 import { drawLayout } from "./draw.ts";
 import { measureLayout } from "./layout.ts";
+
+test("src has no cycle, no two folders that import each other, no long file and no full folder", () => {
+  const { edges, ...findings } = measureLayout(sources());
+  expect(findings).toEqual({ cycles: [], mutual: [], filesOver400: [], foldersOver25: [] });
+  expect(drawLayout(edges), "run `npm run layout`").toBe(readFileSync(join(ROOT, "docs/layout.svg"), "utf8"));
+});
 
 const file = (path: string, ...imports: readonly string[]) => ({
   path,
