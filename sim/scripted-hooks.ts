@@ -70,7 +70,9 @@ export class ScriptedHooks {
     onCancel: ({ runId, callId }) => {
       const { works, runs } = this.#parts.facts;
       const cancel = callId === undefined ? runs.get(runId)?.cancel : works.get(callId)?.cancel;
-      this.#once(`the cancel of ${callId ?? runId}`, cancel !== undefined);
+      // A run that is withdrawn before it begins has no record of a request: its outcome is the record.
+      const isWithdrawn = callId === undefined && runs.get(runId)?.outcome?.kind === "cancelled";
+      this.#once(`the cancel of ${callId ?? runId}`, cancel !== undefined || isWithdrawn);
     },
     onOutcome: ({ runId, outcome }) => {
       const run = this.#parts.facts.runs.get(runId);

@@ -43,8 +43,8 @@ function abortedFor(reason: CancelReason): Aborted {
 
 /**
  * Creates an error without stack frames. Frames show nothing but the cancel, collecting them is a twentieth of the cost
- * of a bulk stop, and they retain everything on the stack as long as the reason is in a log in memory. In a process that
- * forbids the change (frozen intrinsics) they are collected.
+ * of a bulk stop, and they retain everything on the stack as long as the reason is in a log in memory. They are
+ * collected in a process that forbids the change (frozen intrinsics).
  */
 function withoutFrames<E extends Error>(create: () => E): E {
   const { stackTraceLimit } = Error;
