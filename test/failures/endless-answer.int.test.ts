@@ -52,7 +52,7 @@ describe.each(MODEL_NAMES)("%s", (name) => {
     const request = await server.request(0);
     const outcome = await run.outcome;
     expect(outcome).toMatchObject({ kind: "failed", code: "model_error" });
-    expect(JSON.stringify(outcome)).toContain(`longer than ${ANSWER_CHARS_MAX} characters`);
+    expect(JSON.stringify(outcome)).toContain(`longer than the limit of ${ANSWER_CHARS_MAX} characters`);
     expect(await request.closed).toBeTypeOf("number");
     expect(server.requests.length).toBe(1);
     await belay.close({ mode: "cancel" });
