@@ -92,7 +92,7 @@ const deciders: Deciders = {
   "detach-process": detachProcess,
   "settle-process": settleProcess,
   recover,
-  park: (lane) => unasked(lane, lane.live === undefined ? [] : parkRun(lane.live)),
+  park: (lane) => withoutAnswer(lane, lane.live === undefined ? [] : parkRun(lane.live)),
 };
 
 /** The events and the answer of a command. Without events, the command changes nothing. */
@@ -137,7 +137,7 @@ function accept(lane: Lane, command: Accept): Decided<Accepted | Refused> {
 }
 
 function refuse(lane: Lane, command: Accept): Refused | undefined {
-  const shut = refuseShut(lane);
+  const shut = refuseUnlessOpen(lane);
   if (shut !== undefined) return shut;
   const waiting = lane.queue.length + lane.steers.length;
   // @fault busy-is-only-live
@@ -324,7 +324,7 @@ const isTaking = ({ live }: Lane, id: TurnId): boolean => live?.phase === "runni
 
 /** The mode is the agent's own: the log does not check whether the agent has it. */
 function setMode(lane: Lane, { mode, by }: CommandOf<"set-mode">): Decided<Answers["set-mode"]> {
-  const shut = refuseShut(lane);
+  const shut = refuseUnlessOpen(lane);
   if (shut !== undefined) return nothing(shut);
   if (lane.mode === mode) return nothing({ kind: "unchanged", mode });
   const named = by === undefined ? {} : { by };
@@ -335,7 +335,7 @@ function setMode(lane: Lane, { mode, by }: CommandOf<"set-mode">): Decided<Answe
 }
 
 function post(lane: Lane, { item }: CommandOf<"post">): Decided<Answers["post"]> {
-  const shut = refuseShut(lane);
+  const shut = refuseUnlessOpen(lane);
   if (shut !== undefined) return nothing(shut);
   if (!hasRoom(lane)) {
     return nothing(
@@ -364,7 +364,7 @@ function settleCallIn(lane: Lane, { end }: CommandOf<"settle-call">): Decided<An
   return { events, answer: events.find(isEnd) ?? "late" };
 }
 
-function unasked(lane: Lane, events: readonly Event[]): Decided<undefined> {
+function withoutAnswer(lane: Lane, events: readonly Event[]): Decided<undefined> {
   return { events: follow(lane, events), answer: undefined };
 }
 
@@ -376,7 +376,7 @@ function recover(lane: Lane, { resume }: CommandOf<"recover">): Decided<undefine
   return { events: [...lost, ...follow(after, run)], answer: undefined };
 }
 
-function refuseShut(lane: Lane): Refused | undefined {
+function refuseUnlessOpen(lane: Lane): Refused | undefined {
   if (lane.phase === "absent") return refused("not_found", `There is no session ${lane.id}.`);
   // @fault closed-session-accepts
   return lane.phase === "closed" ? refused("closed", `Session ${lane.id} is closed.`) : undefined;
@@ -390,6 +390,6 @@ function withdrawnIn({ queue, steers }: Lane, runId: RunId, reason: CancelReason
 const isWaiting = (lane: Lane, id: RunId): boolean =>
   lane.queue.some((run) => run.id === id) || lane.steers.some((run) => run.id === id);
 
-type Standing = Pick<Waiting, "id" | "key" | "content" | "acceptedAt">;
-const openRuns = (lane: Lane): readonly Standing[] =>
+type OpenRun = Pick<Waiting, "id" | "key" | "content" | "acceptedAt">;
+const openRuns = (lane: Lane): readonly OpenRun[] =>
   lane.live === undefined ? [...lane.queue, ...lane.steers] : [lane.live, ...lane.queue, ...lane.steers];
