@@ -1,5 +1,5 @@
 // A live run: one accepted prompt, from start to outcome. (Before its start it is an entry of the lane's queue; after
-// its outcome it is only in the log.)
+// its outcome it is only in the log.) ARCHITECTURE.md has a diagram of all phases.
 //
 // Invariants
 // 1. A run settles only when it owns nothing. This is structured concurrency, made durable.
@@ -89,7 +89,10 @@ export type LiveEvent =
   | CallEvent
   | QuestionEvent;
 
-/** The run after `event`. Trusts the log: a log that contradicts itself is a `Bug`. */
+/**
+ * The run after `event`. Trusts the log: the end of a turn that the run does not own is a `Bug`, and no other
+ * contradiction is looked for here. `verify` finds the others, such as a second cancel.
+ */
 export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
   switch (event.type) {
     case "run.cancel_requested":
@@ -116,13 +119,13 @@ export function evolveRun(run: Run, event: LiveEvent, seq: Seq): Run {
       return {
         ...run,
         calls: ordinalOf(event.callId),
-        live: [...run.live, begun(run, event)],
+        live: [...run.live, requestedCall(run, event)],
       };
     case "question.asked":
       return { ...run, asked: run.asked + 1, questions: [...run.questions, question(event)] };
     case "question.settled":
       // @fault answered-twice
-      return { ...run, questions: without(run.questions, event.questionId), live: judged(run, event) };
+      return { ...run, questions: withoutQuestion(run.questions, event.questionId), live: withVerdict(run, event) };
     case "call.cancel_requested":
     case "call.settled":
       return evolveCalls(run, event, seq);
@@ -137,7 +140,7 @@ function base(run: Run): Base {
   return { id, prompt, acceptedAt, key, content, attempt, recoveries, taken, ...work };
 }
 
-function begun(run: Run, event: Extract<CallEvent, { type: "call.requested" }>): Call {
+function requestedCall(run: Run, event: Extract<CallEvent, { type: "call.requested" }>): Call {
   const { callId: id, name, idempotent, provider } = event;
   const again = idempotent === true ? ({ idempotent } as const) : {};
   const own = provider === undefined ? {} : { providerId: provider.id };
@@ -149,14 +152,14 @@ function question({ questionId: id, owner, about, deadlineMs }: Extract<Question
 }
 
 /** The answer to an approval stays with the call that requested it. An expired approval is a no. */
-function judged(run: Run, { questionId, ending }: Extract<QuestionEvent, { ending: unknown }>): readonly Call[] {
+function withVerdict(run: Run, { questionId, ending }: Extract<QuestionEvent, { ending: unknown }>): readonly Call[] {
   const { owner, about } = run.questions.find((one) => one.id === questionId) ?? {};
   if (about?.kind !== "approval" || ending.kind === "withdrawn") return run.live;
   const verdict = { digest: about.digest, allowed: ending.kind === "allowed" }; // @fault denial-forgotten-by-recovery
   return run.live.map((call) => (call.id === owner ? { ...call, verdict } : call));
 }
 
-function without(questions: readonly Question[], id: Question["id"]): readonly Question[] {
+function withoutQuestion(questions: readonly Question[], id: Question["id"]): readonly Question[] {
   const rest = questions.filter((one) => one.id !== id);
   return rest.length === 0 ? NO_QUESTIONS : rest;
 }
