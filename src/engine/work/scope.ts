@@ -1,4 +1,7 @@
-// The tree of live work.
+// Scopes of live work: what a stop cancels, and how an abort becomes a value.
+//
+// Each turn and call has a scope without children: `covers()` of the policy decides what else a stop reaches. Code
+// inside one of them can divide it with `run`.
 //
 // Invariants
 // 1. Cancelling a scope cancels every scope below it, and none above.
@@ -105,7 +108,10 @@ export class Scope implements Firing {
     if (this.#reason !== undefined) this.#controller?.abort(abortedFor(this.#reason));
   }
 
-  /** Waits for a promise, but not longer than this scope: rejects when the scope is cancelled. */
+  /**
+   * Waits for a promise, but not longer than this scope: rejects when the scope is cancelled. Cancel beats completion
+   * here, unlike in `execute`: a result that arrives in the tick of the stop is not waited for.
+   */
   until<T>(coming: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const listener = (reason: CancelReason): void => reject(abortedFor(reason));
