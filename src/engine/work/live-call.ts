@@ -1,5 +1,11 @@
 // One live tool call: it waits for its hook, approval and slot, runs, and its end is recorded before any code receives
 // it.
+//
+// Invariants
+// 1. The stages have this order: request, hook, approval, slot, tool, end. One that is not needed is skipped.
+// 2. A stop ends each wait before the tool at once, and nothing of the tool begins in its tick or later.
+// 3. Its slot is released when its code has returned and its processes have ended, or when it is abandoned.
+// 4. It settles once. What its code returns after it was abandoned is dropped, and reported as late.
 
 import { messageOf, toControlError } from "../../core/errors.ts";
 import { checkCallJson, invalid } from "../../core/input.ts";
