@@ -31,11 +31,11 @@ export function modelAgent(given: ModelAgentOptions): Agent {
 /** The same with a tool set that exists already. */
 export function agentWith(options: Checked, tools: ToolSet): Agent {
   const agent = async (turn: Turn): Promise<TurnResult> => {
-    const loop = new Loop(options, tools, turn);
+    const modelTurn = new ModelTurn(options, tools, turn);
     try {
-      return await loop.turn();
+      return await modelTurn.run();
     } finally {
-      loop.close(); // @fault turn-listens-for-ever
+      modelTurn.close(); // @fault turn-listens-for-ever
     }
   };
   const { modes, mode, parallelMax } = options;
@@ -48,8 +48,12 @@ export function agentWith(options: Checked, tools: ToolSet): Agent {
   });
 }
 
-/** One turn. */
-class Loop {
+/**
+ * One turn: at most one answer of the model, and a summary before it if the conversation is too long. The run ends with
+ * this turn if the model requests no calls or refuses, if `stopWhen` holds, or if the request fails. It is cancelled by
+ * policy if a budget is used up or the run repeats itself. In all other cases the calls run, and another turn follows.
+ */
+class ModelTurn {
   readonly #options: Checked;
   readonly #tools: ToolSet;
   readonly #turn: Turn;
@@ -70,7 +74,7 @@ class Loop {
     this.#context.stop.close();
   }
 
-  async turn(): Promise<TurnResult> {
+  async run(): Promise<TurnResult> {
     const { stop } = this.#context;
     stop.throwIfRequested();
     const spentAll = this.#spentAll();
