@@ -65,6 +65,7 @@ export class Session implements SessionControl {
   readonly #engine: Engine;
 
   static {
+    // Results of the methods settle through the gate. A `cancel` that is not awaited causes no unhandled rejection.
     yieldEach(Session, (session) => session.#engine.handles.gate, ["cancel"]);
   }
 
@@ -126,7 +127,7 @@ export class Session implements SessionControl {
 
   /** One call of this session, by Belay's id or by the model's own. Rejects with `not_found`. */
   async call(id: string): Promise<CallView> {
-    await this.#lane();
+    await this.#loaded();
     return sessionCall(this.#engine, this.id, checkNote(id));
   }
 
@@ -162,12 +163,13 @@ export class Session implements SessionControl {
       if (deltas !== "with" && deltas !== "without") throw invalid('`deltas` must be "with" or "without".');
       if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("`signal` must be an AbortSignal.");
       // A session that does not exist is reported when the first event is requested.
-      return { after: this.#existing(after), signal, deltas };
+      return { after: this.#checkPosition(after), signal, deltas };
     });
   }
 
-  async #existing(after: Seq): Promise<Seq> {
-    if (after <= (await this.#lane()).durable.head) return after;
+  /** Resolves with the position. Rejects if there is no such session, or its log ends before the position. */
+  async #checkPosition(after: Seq): Promise<Seq> {
+    if (after <= (await this.#loaded()).durable.head) return after;
     // Another worker may have appended to the log.
     const { head } = await this.row();
     if (after > head) throw beyondTheEnd(after, head);
@@ -176,13 +178,13 @@ export class Session implements SessionControl {
 
   /** The conversation so far, from the log. */
   async transcript(): Promise<readonly Message[]> {
-    await this.#lane();
+    await this.#loaded();
     return transcript(await Array.fromAsync(readAll(this.#engine.store, this.id, 0)));
   }
 
   /** The questions that its live run has asked users and that are still open. */
   async questions(): Promise<readonly Question[]> {
-    return (await this.#lane()).durable.live?.questions ?? [];
+    return (await this.#loaded()).durable.live?.questions ?? [];
   }
 
   /**
@@ -206,7 +208,7 @@ export class Session implements SessionControl {
     const unknown = this.#engine.modes.refusal(mode);
     if (unknown !== undefined) {
       // A missing session is reported first.
-      await this.#lane();
+      await this.#loaded();
       throw unknown;
     }
     const receipt = await this.#engine.ask(this.id, { type: "set-mode", mode, ...named }, once);
@@ -216,7 +218,7 @@ export class Session implements SessionControl {
 
   /** Why the session is busy: what it does, what it waits for, what is queued, and what a cancel would do. */
   async explain(): Promise<Explanation> {
-    const lane = await this.#lane();
+    const lane = await this.#loaded();
     const { store, worker, processes, modes, dispatch } = this.#engine;
     const times = await runningSince(store, lane);
     const mode = modes.inForce(lane.durable.mode);
@@ -243,7 +245,7 @@ export class Session implements SessionControl {
   /** The run of the prompt that was sent with this key. Rejects with `not_found`. */
   async findRun(key: string): Promise<RunHandle> {
     const [named = ""] = checkKeys([key]);
-    await this.#lane();
+    await this.#loaded();
     return runHandle(this.#engine, await this.#engine.store.run({ session: this.id, key: named }), `with key ${named}`);
   }
 
@@ -253,11 +255,11 @@ export class Session implements SessionControl {
     rejectUnknown(rest, "runs()");
     if (!Number.isInteger(before) || before < 0) throw invalid("`before` must be a position in the log.");
     const checked = checkLimit(limit);
-    await this.#lane();
+    await this.#loaded();
     return this.#engine.store.runs(this.id, { before, limit: checked });
   }
 
-  async #lane(): Promise<SessionState> {
+  async #loaded(): Promise<SessionState> {
     const lane = await this.#engine.loaded(this.id);
     if (lane === undefined) throw new ControlError("not_found", `There is no session ${this.id}.`);
     return lane;
