@@ -164,7 +164,7 @@ class LiveRun {
       this.#accepted = accepted;
       if (this.#options.after === "acceptance") return this.#detached(accepted);
       const { where } = this.#place;
-      this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${place(accepted)}`);
+      this.#view.note(`${accepted.runId} in ${this.#run.sessionId}, ${where}${formatPosition(accepted)}`);
       const outcome = await this.#outcome(accepted).catch((error: unknown) => this.#onDisconnect(accepted, error));
       // After Ctrl-C both are printed: the receipt of the cancel, which may arrive later, and the outcome.
       await this.#within(CANCEL_MS, this.#cancelled);
@@ -379,14 +379,14 @@ class LiveRun {
     else {
       print(accepted.runId);
       this.#view.note(
-        `It runs in ${sessionId}${place(accepted)}. belay follow ${accepted.runId}${this.#place.options}`,
+        `It runs in ${sessionId}${formatPosition(accepted)}. belay follow ${accepted.runId}${this.#place.options}`,
       );
     }
     return EXIT_OK;
   }
 }
 
-const place = ({ ahead, repeated, joined }: Accepted): string => {
+const formatPosition = ({ ahead, repeated, joined }: Accepted): string => {
   if (repeated) return "; this key was used before: it is the same run";
   if (joined === "steer") return "; it waits to be taken into the live run";
   return ahead === 0 ? "" : `; ${count(ahead, "run")} before it`;
