@@ -1,4 +1,4 @@
-/** Cleanup steps of a start that fails, run last first. */
+/** Cleanup steps of a start that fails, run last first. A step must not throw: the steps before it would not run. */
 export class Undo {
   readonly #steps: (() => void)[] = [];
 
