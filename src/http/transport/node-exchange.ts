@@ -291,7 +291,10 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Reads and discards the rest of a body, up to a limit. */
+/**
+ * Reads and discards the rest of a body, up to a limit of bytes. Its time is limited by the `requestTimeout` of the
+ * server; in a mount, of the host.
+ */
 function discardBody(message: IncomingMessage): Promise<void> {
   return new Promise((resolve) => {
     let bytes = 0;
