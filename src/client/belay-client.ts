@@ -38,6 +38,7 @@ import {
   checkSession,
   collectionOf,
   ignoreUnhandled,
+  ignoreUnhandledOf,
   invalid,
   optionsOf,
   rejectTenant,
@@ -113,6 +114,10 @@ export async function connectBelay(options: ConnectOptions): Promise<BelayClient
 export class BelayClient implements BelayControl {
   readonly questions: ClientAnswers;
   readonly #connection: Connection;
+
+  static {
+    ignoreUnhandledOf(BelayClient, ["cancel", "cancelPrompt"]);
+  }
 
   constructor(connection: Connection) {
     this.#connection = connection;

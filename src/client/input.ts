@@ -120,6 +120,21 @@ export function collectionOf(id: string): "sessions" | "runs" | "calls" | "proce
 }
 
 /** Prevents an unhandled rejection; a caller who awaits the promise still sees the error. */
+/** The promises of these methods may be dropped: a stop that fails does not end the program. */
+export function ignoreUnhandledOf<T extends object>(
+  type: { readonly prototype: T },
+  methods: readonly (keyof T)[],
+): void {
+  for (const name of methods) {
+    const method = type.prototype[name];
+    if (typeof method !== "function") continue;
+    const value = function (this: T, ...given: unknown[]): unknown {
+      return ignoreUnhandled(method.apply(this, given) as Promise<unknown>);
+    };
+    Object.defineProperty(type.prototype, name, { value, writable: true, configurable: true });
+  }
+}
+
 export function ignoreUnhandled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

@@ -6,7 +6,7 @@ import { isProcessId, type ProcessId, type Seq, type SessionId } from "../core/m
 import type { ProcessRow } from "../core/model/rows.ts";
 import type { ProcessControl, ProcessesControl } from "../ports/control.ts";
 import type { OutputPage, OutputPageOptions, ProcessInfo, ProcessResult } from "../ports/spawner.ts";
-import { ignoreUnhandled, invalid, optionsOf, rejectUnknown } from "./input.ts";
+import { ignoreUnhandled, ignoreUnhandledOf, invalid, optionsOf, rejectUnknown } from "./input.ts";
 import { INPUT_BYTES_MAX, WAIT_PIECE_MS } from "./limits.ts";
 import { stopOne } from "./stop.ts";
 import type { Connection } from "./transport/connection.ts";
@@ -49,6 +49,10 @@ export class SessionProcesses implements ProcessesControl {
 }
 
 export class ClientProcess implements ProcessControl {
+  static {
+    ignoreUnhandledOf(ClientProcess, ["cancel"]);
+  }
+
   readonly id: ProcessId;
   readonly sessionId: SessionId;
   readonly info: ProcessInfo | undefined;

@@ -393,6 +393,21 @@ describe("G7: a cancel of a run", () => {
     stopped.catch(() => {});
   });
 
+  test("G33: a stop whose promise is dropped does not end the program when it is refused", async () => {
+    await using fixture = await connected();
+    const run = fixture.client.session("ses_1").prompt("a");
+    accept(await fixture.server.next(PROMPT));
+    await run.accepted;
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    await fixture.client.close();
+    for (const stop of Object.values(STOPS)) void stop(fixture.client, run);
+    await Array.fromAsync({ length: 5 }, () => nextTurn());
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+  });
+
   test("before the acceptance waits for the end if `waitMs` is given", async () => {
     await using fixture = await connected();
     const run = fixture.client.session("ses_1").prompt("hello");

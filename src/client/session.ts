@@ -37,6 +37,7 @@ import {
   checkPrompt,
   checkRun,
   ignoreUnhandled,
+  ignoreUnhandledOf,
   invalid,
   optionsOf,
   rejectUnknown,
@@ -54,6 +55,10 @@ export class ClientSession implements SessionControl {
   readonly processes: SessionProcesses;
   readonly #connection: Connection;
   readonly #path: string;
+
+  static {
+    ignoreUnhandledOf(ClientSession, ["cancelCall", "cancelPrompt", "close"]);
+  }
 
   constructor(connection: Connection, id: SessionId) {
     this.id = id;
@@ -208,6 +213,10 @@ export class ClientQueue implements QueueControl {
   readonly #connection: Connection;
   readonly #session: Pick<ClientSession, "id" | "cancel">;
   readonly #path: string;
+
+  static {
+    ignoreUnhandledOf(ClientQueue, ["withdraw", "clear"]);
+  }
 
   constructor(connection: Connection, session: Pick<ClientSession, "id" | "cancel">) {
     this.#connection = connection;

@@ -170,7 +170,7 @@ export class Belay implements BelayControl {
   #reachLimit: () => void = () => {};
 
   static {
-    yieldEach(Belay, (belay) => belay.#engine.handles.gate, ["cancelAll"]);
+    yieldEach(Belay, (belay) => belay.#engine.handles.gate, ["cancelAll", "cancel", "cancelPrompt"]);
   }
 
   constructor({ engine, directory, meter, stopAlls, hidden, service, onClosing }: BelayParts) {

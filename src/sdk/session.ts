@@ -66,7 +66,7 @@ export class Session implements SessionControl {
 
   static {
     // Results of the methods settle through the gate. A `cancel` that is not awaited causes no unhandled rejection.
-    yieldEach(Session, (session) => session.#engine.handles.gate, ["cancel"]);
+    yieldEach(Session, (session) => session.#engine.handles.gate, ["cancel", "cancelCall", "cancelPrompt", "close"]);
   }
 
   constructor(engine: Engine, id: SessionId) {
@@ -296,7 +296,7 @@ export class Queue implements QueueControl {
   readonly #session: SessionId;
 
   static {
-    yieldEach(Queue, (queue) => queue.#engine.handles.gate);
+    yieldEach(Queue, (queue) => queue.#engine.handles.gate, ["withdraw", "clear"]);
   }
 
   constructor(engine: Engine, session: SessionId) {
