@@ -31,6 +31,9 @@ interface Candidate {
   readonly position: number;
 }
 
+/** A rule demands a unit in the name of every limit. */
+const LIMITS = "src/core/limits.ts";
+
 export function renameSymbols({ root, choice, marked, anywhere }: RenameOptions): Renamed {
   const service = openService(root);
   const program = service.getProgram();
@@ -40,7 +43,7 @@ export function renameSymbols({ root, choice, marked, anywhere }: RenameOptions)
     [...nodes(within)].flatMap((node) => {
       const name = declaredName(node);
       const path = source.fileName.slice(root.length + 1);
-      return name === undefined || isPublic.has(name.text) || name.text.length < 4
+      return name === undefined || isPublic.has(name.text) || name.text.length < 4 || path === LIMITS
         ? []
         : [{ kind: isLocal(node) ? "local" : "shared", path, name: name.text, position: name.getStart(source) }];
     });
