@@ -47,7 +47,7 @@ const waitingSamples: readonly Step[] = [
 const suites: readonly Step[] = [
   suite("schedules", "sim/main.ts", "--schedules", 20_000, "--seed", seed),
   suite("small scopes, exhaustively", "sim/main.ts", "--exhaustive"),
-  // Half of them each time: all take eleven minutes of two cores.
+  // A third of them each time: all take eleven minutes of two cores.
   suite("known mistakes", "sim/main.ts", "--bugs", "--sample", 3, "--part", seed),
   suite("kill -9", "test/crash/main.ts", "--kills", 60, "--seed", seed),
   suite("power loss", "test/power/main.ts", "--cuts", 2_000, "--seed", seed),
