@@ -8,7 +8,7 @@ import { lstat, open, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ControlError } from "../core/errors.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { BelayConfig } from "./config.ts";
+import { type BelayConfig, modulesOf } from "./config.ts";
 import { type ConfigContent, configContent } from "./config-content.ts";
 import { checkConfig, refuseSecrets } from "./config-shape.ts";
 import { exportOf, importModule } from "./own-module.ts";
@@ -67,8 +67,7 @@ export async function readConfigFile({
   }
   // Parses the text that the digest covers: the file itself may have changed since.
   const config = checked(parseJson(path, content.text), path);
-  for (const module of [config.agent, config.tools, config.hooks]) {
-    if (module === undefined) continue;
+  for (const module of modulesOf(config)) {
     await checkOwn(module);
     await checkCovered(module, content);
   }

@@ -99,6 +99,10 @@ export interface SettledConfig extends BelayConfig {
   readonly mode: PermissionMode;
 }
 
+/** The paths of the modules with your code. Each is executed: it must be trusted, and no command may change it. */
+export const modulesOf = ({ agent, tools, hooks }: BelayConfig): readonly string[] =>
+  [agent, tools, hooks].filter((path) => path !== undefined);
+
 /** Returns the configuration unchanged. In `belay.config.ts` it gives editors the type of the fields. */
 export const defineConfig = (config: BelayConfig): BelayConfig => config;
 

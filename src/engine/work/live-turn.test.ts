@@ -1,6 +1,7 @@
 // One turn: its output and when that is recorded, its calls, and what is recorded however it ends.
 import { describe, expect, test } from "vitest";
 import { gate, logOf, openTestBelay, untilAborted } from "../../../test/fixtures/belay.ts";
+import { running } from "../../../test/fixtures/commands.ts";
 import { eventsOf, live, testEngine } from "../../../test/fixtures/engine.ts";
 import { EXTEND_EVERY_MS, TURN_CHARS_MAX } from "../../core/limits.ts";
 import type { Delta } from "../../core/model/delta.ts";
@@ -10,8 +11,14 @@ import type { BelayOptions } from "../../sdk/belay-options.ts";
 import { MemoryStore } from "../../store/memory/memory-store.ts";
 import { faultyStore } from "../../testing/faulty-store.ts";
 import { Gate } from "../../testing/gate.ts";
+import { given } from "../../testing/given.ts";
 import { manualClock, settled } from "../../testing/manual-clock.ts";
 import { scriptedSpawner } from "../../testing/scripted-spawner.ts";
+import { SessionState } from "../log/session-state.ts";
+import type { LoopWatch } from "../loop-watch.ts";
+import { LoopBudget } from "../yield-gate.ts";
+import { LiveTurn } from "./live-turn.ts";
+import type { WorkHost } from "./run-work.ts";
 
 type Of<T extends Recorded["type"]> = Extract<Recorded, { readonly type: T }>;
 
@@ -45,6 +52,30 @@ async function run(agent: Agent, options: Partial<BelayOptions> = {}) {
   };
   return { belay, clock, store, notices, session, run: started, events, deltas };
 }
+
+test("G33: a turn that is stopped while it waits for the event loop is not watched as live", async () => {
+  const watched = new Set<unknown>();
+  const watch = {
+    began: (work: unknown) => void watched.add(work),
+    ended: (work: unknown) => void watched.delete(work),
+    entered: () => {},
+  };
+  let begun = 0;
+  const host = {
+    agent: () => {
+      begun += 1;
+    },
+    budget: new LoopBudget(manualClock(), watch as unknown as LoopWatch),
+    ...{ drive: { ended: () => false }, notify: () => {} },
+  } as unknown as WorkHost;
+  const run = given(...running("run_1")).lane.live;
+  if (run === undefined) throw new Error("There is no live run.");
+  const turn = new LiveTurn(host, new SessionState("ses_1"), run, "turn_1.1");
+  turn.scope.cancel({ kind: "user" });
+  turn.begin();
+  for (let round = 0; round < 3; round += 1) await new Promise<void>((resolve) => void setImmediate(resolve));
+  expect([begun, watched.size]).toEqual([0, 0]);
+});
 
 describe("the output of a turn", () => {
   test("must be a string, of one of the two kinds", async () => {

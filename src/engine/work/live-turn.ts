@@ -10,7 +10,7 @@ import type { Json, JsonInput, Prompt } from "../../core/model/prompt.ts";
 import type { Run } from "../../core/model/run.ts";
 import type { TurnEnd } from "../../core/policy/decide-run.ts";
 import type { Message } from "../../core/read/transcript.ts";
-import type { CallCancelOptions, CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
+import type { Agent, CallCancelOptions, CallOptions, CallRequest, CallResult, Execute } from "../../ports/agent.ts";
 import { LiveTranscript } from "../log/live-transcript.ts";
 import { type Replay, readReplay } from "../log/replay.ts";
 import type { SessionState } from "../log/session-state.ts";
@@ -60,9 +60,14 @@ export class LiveTurn extends RunWork implements Returns {
   begin(): void {
     // Behind the gate: an agent that requests turn after turn without awaiting anything would starve the event loop.
     this.gate.pass(() => {
-      this.host.budget.watch?.began(this);
-      void this.scope.execute(() => this.host.agent(new TurnFacade(this)), this).then((ended) => this.#ended(ended));
+      void this.scope.execute(() => this.#start(), this).then((ended) => this.#ended(ended));
     });
+  }
+
+  /** Not called for a turn that was stopped by then. */
+  #start(): ReturnType<Agent> {
+    this.host.budget.watch?.began(this);
+    return this.host.agent(new TurnFacade(this));
   }
 
   returned(): void {

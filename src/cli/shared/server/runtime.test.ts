@@ -2,9 +2,20 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { emptyHome } from "../../../../test/fixtures/empty-data-dir.ts";
-import { makePlan, openRuntime, retentionOf } from "./runtime.ts";
+import { executedOf, makePlan, openRuntime, retentionOf } from "./runtime.ts";
 
 const AGENT = join(import.meta.dirname, "../../../../test/fixtures/obedient-agent.ts");
+
+test("G40: commands cannot change what the next start executes: configuration, modules, instructions", async () => {
+  const home = emptyHome();
+  const at = (name: string): string => join(home.dir, name);
+  const config = at("mine.json");
+  const modules = { agent: "agent.mjs", tools: "tools.mjs", hooks: "hooks.mjs" };
+  writeFileSync(at("follow.md"), "Be brief.");
+  writeFileSync(config, JSON.stringify({ ...modules, instructions: { file: "follow.md" }, store: ":memory:" }));
+  const executed = executedOf(await makePlan({ home, flags: { config } }));
+  expect(executed).toEqual(expect.arrayContaining([config, at("follow.md"), ...Object.values(modules).map(at)]));
+});
 
 describe("the demo agent", () => {
   test.each([

@@ -2,7 +2,13 @@
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PERMISSION_MODES } from "../../../agent/permission.ts";
-import { type BelayConfig, openOptions, type ServerConfig, type SettledConfig } from "../../../config/config.ts";
+import {
+  type BelayConfig,
+  modulesOf,
+  openOptions,
+  type ServerConfig,
+  type SettledConfig,
+} from "../../../config/config.ts";
 import { loadConfig } from "../../../config/load-config.ts";
 import { type MadeAgent, makeAgent } from "../../../config/make-agent.ts";
 import { type Taken, takeSecrets } from "../../../config/secrets.ts";
@@ -199,9 +205,9 @@ function secretsOf({ home, config, store, taken }: RuntimePlan, socket: string |
 const PACKAGE = dirname(dirname(dirname(dirname(import.meta.dirname))));
 
 /** The code that the next start runs. It is read-only for commands: one that changed it could act as the server. */
-function executedOf({ config, configFile }: RuntimePlan): readonly string[] {
-  const { agent, tools, instructions } = config;
-  const named = [configFile, agent, tools, typeof instructions === "object" ? instructions.file : undefined];
+export function executedOf({ config, configFile }: RuntimePlan): readonly string[] {
+  const { instructions } = config;
+  const named = [configFile, ...modulesOf(config), typeof instructions === "object" ? instructions.file : undefined];
   return [PACKAGE, ...named.flatMap((path) => (path === undefined ? [] : [resolve(path)]))];
 }
 
